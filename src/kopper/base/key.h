@@ -1,0 +1,29 @@
+#pragma once
+
+#include <compare>
+#include <cstddef>
+#include <functional>
+#include <string>
+#include <string_view>
+
+namespace kopper {
+
+// Names one object of a kind. A cluster-scoped object has an empty namespace.
+struct Key {
+  std::string namespace_;
+  std::string name;
+
+  // "namespace/name", or "name" for a cluster-scoped object.
+  std::string str() const;
+  // The reverse: everything before the first '/' is the namespace.
+  static Key parse(std::string_view text);
+
+  friend auto operator<=>(const Key&, const Key&) = default;
+};
+
+}  // namespace kopper
+
+template <>
+struct std::hash<kopper::Key> {
+  std::size_t operator()(const kopper::Key& key) const noexcept;
+};

@@ -1,0 +1,184 @@
+#pragma once
+
+#include <concepts>
+#include <coroutine>
+#include <exception>
+#include <optional>
+#include <type_traits>
+#include <utility>
+
+namespace kopper::rt {
+
+// Thrown at an await point when the activity was cancelled. Not a std::exception, so that a careless
+// `catch (const std::exception&)` cannot eat it. Nobody but Scope and timeout() catches it.
+struct Cancelled {};
+
+class Leaf;
+
+// A line of execution: a chain of tasks of which exactly one, the leaf, is suspended on the outside world.
+// A spawned task is an activity, and so is the inside of timeout(). Cancelling one cancels those inside it.
+// Loop-confined, not copied, not moved. A child must die before its parent.
+class Activity {
+ public:
+  Activity() = default;
+  explicit Activity(Activity* parent);
+  ~Activity();
+  Activity(const Activity&) = delete;
+  Activity& operator=(const Activity&) = delete;
+
+  // Makes the current leaf, and every later one, throw Cancelled. Idempotent.
+  void cancel() noexcept;
+  bool cancelled() const { return cancelled_; }
+
+ private:
+  friend class Leaf;
+  Activity* parent_ = nullptr;
+  Activity* first_child_ = nullptr;
+  Activity* next_ = nullptr;
+  Activity* previous_ = nullptr;
+  Leaf* leaf_ = nullptr;
+  bool cancelled_ = false;
+};
+
+// What every coroutine promise of Kopper has: who waits for it, and which activity it runs in.
+struct Promise {
+  std::coroutine_handle<> continuation;
+  Activity* activity = nullptr;
+};
+
+// An awaitable that waits for the outside world: a timer, a socket, another coroutine. Lives in the awaiting frame.
+// Derive, start the operation in start(), call finish() once when it is done, and give it up in withdraw().
+// Destroying a suspended coroutine destroys its leaf: the destructor of the derived class must withdraw the operation too.
+class Leaf {
+ public:
+  Leaf() = default;
+  Leaf(const Leaf&) = delete;
+  Leaf& operator=(const Leaf&) = delete;
+
+  bool await_ready() const noexcept { return false; }
+
+  template <std::derived_from<Promise> P>
+  bool await_suspend(std::coroutine_handle<P> awaiting) {
+    return suspend(awaiting, awaiting.promise().activity);
+  }
+
+ protected:
+  virtual ~Leaf();
+  // Begins the operation. May call finish() at once: the coroutine then goes on without suspending.
+  virtual void start() = 0;
+  // The activity was cancelled: stop the operation; it must not call finish() any more. The loop resumes the coroutine
+  // in a later turn (never inline: cancel() may be called from deep inside what it ends), and await_resume() throws.
+  virtual void withdraw() noexcept = 0;
+  // Resumes the coroutine, inline. Exactly once. The leaf may be gone when it returns.
+  void finish();
+  // Like finish(), in the loop's next turn: for wake-ups from other coroutines, so that nobody runs inside a sender.
+  void finish_later();
+  // To be called first by the derived await_resume().
+  void throw_if_cancelled() const {
+    if (cancelled_) throw Cancelled{};
+  }
+
+ private:
+  friend class Activity;
+  bool suspend(std::coroutine_handle<> awaiting, Activity* activity);
+  void cancel() noexcept;
+
+  std::coroutine_handle<> awaiting_;
+  Activity* activity_ = nullptr;
+  bool starting_ = false;
+  bool finished_ = false;
+  bool cancelled_ = false;
+};
+
+namespace detail {
+
+struct FinalAwaiter {
+  bool await_ready() const noexcept { return false; }
+  template <class P>
+  std::coroutine_handle<> await_suspend(std::coroutine_handle<P> done) const noexcept {
+    const auto next = done.promise().continuation;
+    return next ? next : std::noop_coroutine();
+  }
+  void await_resume() const noexcept {}
+};
+
+template <class T>
+struct Result : Promise {
+  std::optional<T> value;
+  std::exception_ptr error;
+
+  template <class U>
+    requires std::constructible_from<T, U&&>
+  void return_value(U&& result) {
+    value.emplace(std::forward<U>(result));
+  }
+  void unhandled_exception() noexcept { error = std::current_exception(); }
+  T take() {
+    if (error) std::rethrow_exception(error);
+    return std::move(*value);
+  }
+};
+
+template <>
+struct Result<void> : Promise {
+  std::exception_ptr error;
+
+  void return_void() const noexcept {}
+  void unhandled_exception() noexcept { error = std::current_exception(); }
+  void take() const {
+    if (error) std::rethrow_exception(error);
+  }
+};
+
+}  // namespace detail
+
+// A lazy coroutine: it starts when awaited, or when given to a Scope. Destroying a task that is suspended is safe:
+// its locals are destroyed and the operation it waits for is withdrawn. There is no detach.
+template <class T = void>
+class [[nodiscard]] Task {
+ public:
+  struct promise_type : detail::Result<T> {
+    Task get_return_object() { return Task(std::coroutine_handle<promise_type>::from_promise(*this)); }
+    std::suspend_always initial_suspend() const noexcept { return {}; }
+    detail::FinalAwaiter final_suspend() const noexcept { return {}; }
+  };
+
+  Task(Task&& other) noexcept : handle_(std::exchange(other.handle_, nullptr)) {}
+  Task& operator=(Task&& other) noexcept {
+    std::swap(handle_, other.handle_);
+    return *this;
+  }
+  ~Task() {
+    if (handle_) handle_.destroy();
+  }
+
+  struct Awaiter {
+    std::coroutine_handle<promise_type> task;
+    Activity* activity = nullptr;  // when set, the task runs in this one instead of the caller's
+
+    bool await_ready() const noexcept { return false; }
+    template <std::derived_from<Promise> P>
+    std::coroutine_handle<> await_suspend(std::coroutine_handle<P> awaiting) noexcept {
+      task.promise().continuation = awaiting;
+      task.promise().activity = activity ? activity : awaiting.promise().activity;
+      return task;
+    }
+    T await_resume() { return task.promise().take(); }
+  };
+  Awaiter operator co_await() const& noexcept { return {handle_}; }
+  Awaiter operator co_await() const&& noexcept { return {handle_}; }
+
+  // `co_await task.in(activity)`: runs the task in an activity of its own. The building block of timeout() and Scope.
+  Awaiter in(Activity& activity) const noexcept { return {handle_, &activity}; }
+
+ private:
+  explicit Task(std::coroutine_handle<promise_type> handle) : handle_(handle) {}
+  std::coroutine_handle<promise_type> handle_;
+};
+
+}  // namespace kopper::rt
+
+namespace kopper {
+using rt::Cancelled;
+using rt::Task;
+}  // namespace kopper
