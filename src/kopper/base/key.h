@@ -5,11 +5,17 @@
 #include <functional>
 #include <string>
 #include <string_view>
+#include <utility>
 
 namespace kopper {
 
 // Names one object of a kind. A cluster-scoped object has an empty namespace.
+// Not an aggregate on purpose: g++ 12 miscompiles aggregates built inside an awaited call, and
+// `co_await api.get({"ns", "name"})` must be right.
 struct Key {
+  Key() = default;
+  Key(std::string ns, std::string n) : namespace_(std::move(ns)), name(std::move(n)) {}
+
   std::string namespace_;
   std::string name;
 
