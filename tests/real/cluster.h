@@ -1,0 +1,68 @@
+#pragma once
+
+#include <string>
+#include <vector>
+
+namespace kopper::testing {
+
+// What a finished process left: its exit code (128 + n when signal n ended it) and what it wrote.
+struct Output {
+  int exit = 0;
+  std::string out;
+  std::string err;
+};
+
+// Runs a program found on PATH with `input` as its standard input and waits for it.
+// Throws std::runtime_error only when it cannot be started.
+Output run(std::vector<std::string> command, const std::string& input = "");
+
+// A kube-apiserver with its etcd, started by tools/real-apiserver on loopback ports. One a test program: it is started
+// before the first test and stopped after the last one, or when the program dies. When it cannot be started, the tests
+// fail. Set KOPPER_REAL_DIR to a folder given to `tools/real-apiserver start` to use that server instead.
+class RealCluster {
+ public:
+  RealCluster();
+  ~RealCluster();
+  RealCluster(const RealCluster&) = delete;
+  RealCluster& operator=(const RealCluster&) = delete;
+
+  std::string url() const { return value("URL"); }                 // https://127.0.0.1:port
+  std::string ca_file() const { return value("CA"); }              // signs the server's certificate
+  std::string other_ca_file() const { return value("OTHER_CA"); }  // a CA that signed nothing
+  std::string client_cert_file() const { return value("CLIENT_CERT"); }
+  std::string client_key_file() const { return value("CLIENT_KEY"); }
+  std::string admin_token() const { return value("ADMIN_TOKEN"); }
+  std::string nobody_token() const { return value("NOBODY_TOKEN"); }  // authenticated, allowed nothing
+  // One administrator with two tokens; rotating_token_file() holds the first at the start.
+  std::string rotating_token_1() const { return value("ROTATING_TOKEN_1"); }
+  std::string rotating_token_2() const { return value("ROTATING_TOKEN_2"); }
+  std::string rotating_token_file() const { return dir_ + "/rotating-token"; }
+  // Contexts `token` (current), `cert` and `rotating`, all administrators.
+  std::string kubeconfig() const { return dir_ + "/kubeconfig"; }
+  std::string version() const { return value("KUBERNETES_VERSION"); }  // v1.37.1
+  std::string etcd_url() const { return value("ETCD"); }
+  // A line a token: token,user,uid,"group". Read by restart_apiserver().
+  std::string tokens_file() const { return dir_ + "/tokens.csv"; }
+
+  // Same port, same data; returns when it is ready. A later watch of anything from before is 410 Expired.
+  void restart_apiserver();
+  // Expires every revision seen until now; returns the newest. A later watch of podtemplates (the kind that has no
+  // watch cache here) from one of them is 410 Expired.
+  long long compact_etcd();
+
+  // kubectl as the administrator.
+  Output kubectl(std::vector<std::string> args, const std::string& input = "") const;
+
+ private:
+  std::string value(const std::string& key) const;  // of the file `env`
+  Output tool(std::vector<std::string> args) const;
+
+  std::string dir_;
+  std::string env_;
+  bool owned_ = true;
+};
+
+// The server of this test program. Only inside tests.
+RealCluster& cluster();
+
+}  // namespace kopper::testing
