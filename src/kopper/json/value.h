@@ -1,8 +1,11 @@
 #pragma once
 
+#include <concepts>
+#include <cstddef>
 #include <cstdint>
 #include <expected>
 #include <initializer_list>
+#include <optional>
 #include <string>
 #include <string_view>
 #include <utility>
@@ -22,13 +25,17 @@ class Object {
   using Member = std::pair<std::string, Value>;
 
   Object() = default;
+  // Of two members with the same key, the later one wins, in the place of the first.
   Object(std::initializer_list<Member> members);
+  // Takes the members as they are: the caller knows that no key comes twice.
+  explicit Object(std::vector<Member> members);
 
   const Value* find(std::string_view key) const;
   Value* find(std::string_view key);
   Value& operator[](std::string_view key);  // adds null when absent
   bool contains(std::string_view key) const { return find(key) != nullptr; }
   bool erase(std::string_view key);
+  void reserve(std::size_t members);
 
   bool empty() const;
   std::size_t size() const;
@@ -44,15 +51,24 @@ class Object {
   std::vector<Member> members_;
 };
 
+template <class T>
+concept Integer = std::integral<T> && !std::same_as<T, bool> && !std::same_as<T, char>;
+
 // Any JSON value. A plain value type: copy, compare, change. Integers stay integers.
 class Value {
  public:
   Value() = default;
   Value(std::nullptr_t) {}
-  Value(bool v) : data_(v) {}
-  Value(int v) : data_(std::int64_t{v}) {}
-  Value(std::int64_t v) : data_(v) {}
-  Value(std::uint64_t v);
+  template <std::same_as<bool> T>  // no pointer becomes "true"
+  Value(T v) : data_(v) {}
+  template <Integer T>
+  Value(T v) {
+    if (std::in_range<std::int64_t>(v)) {
+      data_ = static_cast<std::int64_t>(v);
+    } else {
+      data_ = static_cast<std::uint64_t>(v);
+    }
+  }
   Value(double v) : data_(v) {}
   Value(const char* v) : data_(std::string(v)) {}
   Value(std::string_view v) : data_(std::string(v)) {}
@@ -76,11 +92,17 @@ class Value {
   std::string* as_string() { return std::get_if<std::string>(&data_); }
   Array* as_array() { return std::get_if<Array>(&data_); }
   Object* as_object() { return std::get_if<Object>(&data_); }
+  // Any number, whatever it is stored as; an integer beyond 2^53 may lose digits.
+  std::optional<double> number() const;
+  // "an object", "a string", "null", for error messages.
+  std::string_view type_name() const;
 
-  // Reading a path that may not be there: v["spec"]["replicas"].as_int(). Absent, out of range or of another type: null.
+  // Reading a path that may not be there: v["spec"]["replicas"].as_int(). Absent, out of range or of another type:
+  // null.
   const Value& operator[](std::string_view key) const;
   const Value& operator[](std::size_t index) const;
-  // Writing: makes this an object (when null) and adds the member.
+  const Value& operator[](std::size_t index) { return std::as_const(*this)[index]; }
+  // Writing: null becomes an object, and so does anything else that is not one; adds the member when it is absent.
   Value& operator[](std::string_view key);
   // The text of a string member, or "" : v.text("kind").
   std::string_view text(std::string_view key) const;
@@ -88,6 +110,7 @@ class Value {
   const auto& data() const { return data_; }
   auto& data() { return data_; }
 
+  // Numbers are equal when they are the same number: 1 == 1.0.
   friend bool operator==(const Value& a, const Value& b);
 
  private:
@@ -95,17 +118,19 @@ class Value {
   std::variant<std::nullptr_t, bool, std::int64_t, std::uint64_t, double, std::string, Array, Object> data_;
 };
 
+// `depth` bounds recursion here and in everything that later walks the value: do not raise it without need.
 struct Limits {
   std::size_t depth = 256;
   std::size_t bytes = std::size_t{256} << 20U;
 };
 
-// One JSON document, whole. Refuses what is not JSON, what is after the end, duplicate keys, and what exceeds the limits.
+// One JSON document, whole. Refuses what is not JSON (RFC 8259, UTF-8), what is after the end, duplicate keys, numbers
+// beyond double, and what exceeds the limits. An integer that fits neither int64 nor uint64 becomes a double.
 std::expected<Value, DecodeError> parse(std::string_view text, Limits limits = {});
 
 // Compact, members in order.
 std::string dump(const Value& value);
-// Two-space indentation, as kubectl -o json prints it.
+// Four-space indentation and a newline at the end, as kubectl -o json prints it.
 std::string dump_pretty(const Value& value);
 
 }  // namespace kopper::json

@@ -1,0 +1,269 @@
+#include <algorithm>
+#include <cstring>
+#include <iterator>
+#include <memory>
+
+#include <fmt/format.h>
+#include <simdjson.h>
+
+#include "kopper/json/detail/path.h"
+#include "kopper/json/value.h"
+
+namespace kopper::json {
+namespace {
+
+namespace ondemand = simdjson::ondemand;
+
+// What a thread keeps between documents. Above this much it is given back.
+constexpr std::size_t kKeepBytes = std::size_t{4} << 20U;
+
+// simdjson looks at the last token before it walks into the outermost container.
+constexpr const char* kUnbalanced = "brackets do not pair, or other text follows";
+
+struct Scratch {
+  ondemand::parser parser;
+  std::unique_ptr<char[]> bytes;
+  std::size_t capacity = 0;
+  // Children of the containers that are still open: each container takes its own off the end, into exactly the memory
+  // that it needs.
+  std::vector<Value> values;
+  std::vector<Object::Member> members;
+
+  simdjson::padded_string_view pad(std::string_view text) {
+    const std::size_t need = text.size() + simdjson::SIMDJSON_PADDING;
+    if (capacity < need) {
+      bytes = std::make_unique_for_overwrite<char[]>(need);
+      capacity = need;
+    }
+    if (!text.empty()) std::memcpy(bytes.get(), text.data(), text.size());
+    std::memset(bytes.get() + text.size(), 0, simdjson::SIMDJSON_PADDING);
+    return simdjson::padded_string_view(bytes.get(), text.size(), need);
+  }
+};
+
+// These two only run on the way to an error: simdjson says that there is one, not where.
+std::size_t invalid_utf8_offset(std::string_view text) {
+  std::size_t at = 0;
+  while (at < text.size()) {
+    const auto lead = static_cast<unsigned char>(text[at]);
+    const std::size_t length = lead < 0x80 ? 1 : lead < 0xE0 ? 2 : lead < 0xF0 ? 3 : 4;
+    if (at + length > text.size() || !simdjson::validate_utf8(text.data() + at, length)) break;
+    at += length;
+  }
+  return at;
+}
+
+std::size_t unescaped_control_offset(std::string_view text) {
+  bool inside = false;
+  for (std::size_t at = 0; at < text.size(); ++at) {
+    if (inside && static_cast<unsigned char>(text[at]) < 0x20) return at;
+    if (text[at] == '"') inside = !inside;
+    if (inside && text[at] == '\\') ++at;
+  }
+  return text.size();
+}
+
+class Builder {
+ public:
+  Builder(Scratch& scratch, Limits limits) : scratch_(scratch), limits_(limits) {}
+
+  std::expected<Value, DecodeError> build(std::string_view text) {
+    const auto padded = scratch_.pad(text);
+    ondemand::document document;
+    if (const auto error = scratch_.parser.iterate(padded).get(document)) return failed(text, error);
+    document_ = &document;
+    begin_ = padded.data();
+    Value value;
+    if (!any(document, value, 1) || !at_end(document)) {
+      error_.offset = std::min(error_.offset, text.size());
+      return std::unexpected(std::move(error_));
+    }
+    return value;
+  }
+
+ private:
+  // simdjson found out before there was any document: it does not say where.
+  static std::expected<Value, DecodeError> failed(std::string_view text, simdjson::error_code error) {
+    switch (error) {
+      case simdjson::UTF8_ERROR: return std::unexpected(DecodeError{"not valid UTF-8", "", invalid_utf8_offset(text)});
+      case simdjson::UNCLOSED_STRING: return std::unexpected(DecodeError{"unclosed string", "", text.size()});
+      case simdjson::UNESCAPED_CHARS:
+        return std::unexpected(DecodeError{"control character in a string", "", unescaped_control_offset(text)});
+      case simdjson::EMPTY: return std::unexpected(DecodeError{"empty document", "", 0});
+      default: return std::unexpected(DecodeError{simdjson::error_message(error), "", 0});
+    }
+  }
+
+  bool at_end(ondemand::document& document) {
+    return document.current_location().error() == simdjson::OUT_OF_BOUNDS || fail("unexpected text after the document");
+  }
+
+  bool fail(std::string what) {
+    const char* location = nullptr;
+    error_.what = std::move(what);
+    error_.offset = document_->current_location().get(location) == simdjson::SUCCESS
+                        ? static_cast<std::size_t>(location - begin_)
+                        : std::string_view::npos;
+    return false;
+  }
+
+  template <class Source>
+  bool any(Source& source, Value& out, std::size_t depth) {
+    ondemand::json_type type{};
+    if (source.type().get(type)) return fail("expected a value");
+    switch (type) {
+      case ondemand::json_type::object: return object(source, out, depth);
+      case ondemand::json_type::array: return array(source, out, depth);
+      case ondemand::json_type::string: return string(source, out);
+      case ondemand::json_type::number: return number(source, out);
+      case ondemand::json_type::boolean: return boolean(source, out);
+      case ondemand::json_type::null: return null(source);
+    }
+    return fail("expected a value");
+  }
+
+  template <class Source>
+  bool object(Source& source, Value& out, std::size_t depth) {
+    if (depth > limits_.depth) return fail(fmt::format("nested deeper than {} levels", limits_.depth));
+    ondemand::object object;
+    if (source.get_object().get(object)) return fail(kUnbalanced);
+    auto& stack = scratch_.members;
+    const std::size_t first = stack.size();
+    for (auto item : object) {
+      ondemand::field field;
+      std::string_view key;
+      if (std::move(item).get(field)) return fail("expected a member, ',' or '}'");
+      if (field.unescaped_key().get(key)) return fail("invalid string");
+      stack.emplace_back(std::string(key), Value());
+      const std::size_t at = stack.size() - 1;
+      Value value;  // `stack` grows below, a reference into it would dangle
+      if (!any(field.value(), value, depth + 1)) {
+        detail::prepend_key(error_.path, stack[at].first);
+        return false;
+      }
+      stack[at].second = std::move(value);
+    }
+    const auto begin = stack.begin() + static_cast<std::ptrdiff_t>(first);
+    if (!unique_keys(first)) return false;
+    out = Object(std::vector<Object::Member>(std::move_iterator(begin), std::move_iterator(stack.end())));
+    stack.erase(begin, stack.end());
+    return true;
+  }
+
+  template <class Source>
+  bool array(Source& source, Value& out, std::size_t depth) {
+    if (depth > limits_.depth) return fail(fmt::format("nested deeper than {} levels", limits_.depth));
+    ondemand::array array;
+    if (source.get_array().get(array)) return fail(kUnbalanced);
+    auto& stack = scratch_.values;
+    const std::size_t first = stack.size();
+    for (auto item : array) {
+      ondemand::value element;
+      Value value;
+      if (std::move(item).get(element)) return fail("expected ',' or ']'");
+      if (!any(element, value, depth + 1)) {
+        detail::prepend_index(error_.path, stack.size() - first);
+        return false;
+      }
+      stack.push_back(std::move(value));
+    }
+    const auto begin = stack.begin() + static_cast<std::ptrdiff_t>(first);
+    out = Array(std::move_iterator(begin), std::move_iterator(stack.end()));
+    stack.erase(begin, stack.end());
+    return true;
+  }
+
+  template <class Source>
+  bool string(Source& source, Value& out) {
+    std::string_view text;
+    if (source.get_string().get(text)) return fail("invalid string");
+    out.data().template emplace<std::string>(text);
+    return true;
+  }
+
+  template <class Source>
+  bool number(Source& source, Value& out) {
+    ondemand::number number;
+    double real = 0;
+    if (source.get_number().get(number) == simdjson::SUCCESS) {
+      switch (number.get_number_type()) {
+        case ondemand::number_type::signed_integer: out.data() = number.get_int64(); return true;
+        case ondemand::number_type::unsigned_integer: out.data() = number.get_uint64(); return true;
+        case ondemand::number_type::floating_point_number: out.data() = number.get_double(); return true;
+      }
+    }
+    if (source.get_double().get(real)) return fail("invalid number");  // else an integer beyond 64 bits
+    out.data() = real;
+    return true;
+  }
+
+  template <class Source>
+  bool boolean(Source& source, Value& out) {
+    bool value = false;
+    if (source.get_bool().get(value)) return fail("expected a value");
+    out.data() = value;
+    return true;
+  }
+
+  template <class Source>
+  bool null(Source& source) {
+    bool value = false;
+    return (simdjson::simdjson_result<bool>(source.is_null()).get(value) == simdjson::SUCCESS && value) ||
+           fail("expected a value");
+  }
+
+  // The members on the stack from `first` on.
+  bool unique_keys(std::size_t first) {
+    constexpr std::size_t kSmall = 16;
+    const auto begin = scratch_.members.cbegin() + static_cast<std::ptrdiff_t>(first);
+    const auto end = scratch_.members.cend();
+    const std::string* twice = nullptr;
+    if (static_cast<std::size_t>(end - begin) <= kSmall) {
+      for (auto a = begin; a != end && twice == nullptr; ++a) {
+        for (auto b = begin; b != a; ++b) {
+          if (a->first == b->first) twice = &a->first;
+        }
+      }
+    } else {
+      std::vector<const std::string*> keys;
+      keys.reserve(static_cast<std::size_t>(end - begin));
+      for (auto a = begin; a != end; ++a) keys.push_back(&a->first);
+      std::sort(keys.begin(), keys.end(), [](const auto* a, const auto* b) { return *a < *b; });
+      const auto found =
+          std::adjacent_find(keys.begin(), keys.end(), [](const auto* a, const auto* b) { return *a == *b; });
+      if (found != keys.end()) twice = *found;
+    }
+    if (twice == nullptr) return true;
+    detail::prepend_key(error_.path, *twice);
+    return fail("duplicate key");
+  }
+
+  Scratch& scratch_;
+  Limits limits_;
+  ondemand::document* document_ = nullptr;
+  const char* begin_ = nullptr;
+  DecodeError error_;
+};
+
+// Gives the thread's scratch back in a usable state, whatever happened.
+struct Cleanup {
+  Scratch& scratch;
+  ~Cleanup() {
+    scratch.values.clear();
+    scratch.members.clear();
+    if (scratch.capacity > kKeepBytes) scratch = Scratch();
+  }
+};
+
+}  // namespace
+
+std::expected<Value, DecodeError> parse(std::string_view text, Limits limits) {
+  if (text.size() > limits.bytes) {
+    return std::unexpected(DecodeError{fmt::format("larger than {} bytes", limits.bytes), "", limits.bytes});
+  }
+  thread_local Scratch scratch;
+  const Cleanup cleanup{scratch};
+  return Builder(scratch, limits).build(text);
+}
+
+}  // namespace kopper::json
