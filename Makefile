@@ -1,0 +1,72 @@
+# Every target does its own set-up (Debian packages, configure, build). `make help` lists them.
+JOBS ?= $(shell nproc)
+FUZZ_SECONDS ?= 30
+export CTEST_PARALLEL_LEVEL ?= $(JOBS)
+
+configure = @cmake --log-level=WARNING --preset $(1) >/dev/null || cmake --preset $(1)
+build = @cmake --build --preset $(1) -j$(JOBS)
+
+.PHONY: help
+help: ## this list
+	@awk -F':.*## ' '/^[a-z-]+:.*## / {printf "  make %-10s %s\n", $$1, $$2}' $(MAKEFILE_LIST)
+
+.PHONY: run build
+run: build ## build, then show the tool at work
+	@build/bin/kopper --help
+build: ## the programs, optimised, in build/bin/
+	@tools/deps build
+	$(call configure,release)
+	$(call build,release)
+
+.PHONY: test test-real tsan coverage
+test: ## every hermetic test, under ASan and UBSan
+	@tools/deps build test
+	$(call configure,dev)
+	$(call build,dev)
+	@ctest --preset dev
+test-real: ## the suites against a real kube-apiserver and etcd
+	@tools/deps build test real
+	@tools/real-apiserver build >/dev/null
+	$(call configure,dev)
+	$(call build,dev)
+	@ctest --preset real --parallel 1
+tsan: ## the hermetic tests under ThreadSanitizer
+	@tools/deps build test
+	$(call configure,tsan)
+	$(call build,tsan)
+	@ctest --preset tsan
+coverage: ## line and branch coverage of the hermetic tests
+	@tools/deps build test coverage
+	$(call configure,coverage)
+	$(call build,coverage)
+	@ctest --preset coverage
+	@gcovr --root . --filter src/ --exclude '.*_test\.cc' --exclude 'src/kopper/api/gen/' --exclude-throw-branches build/coverage
+
+.PHONY: check tidy format
+check: ## format, layers, headers, coroutine lint, tidy of what changed: what a change must pass
+	@tools/deps build test check
+	@tools/check
+tidy: ## clang-tidy over the whole tree
+	@tools/deps build test check
+	@tools/check --tidy-all
+format: ## clang-format in place
+	@tools/deps check
+	@git ls-files '*.h' '*.cc' | grep -v /api/gen/ | xargs clang-format-19 -i
+
+.PHONY: fuzz bench
+fuzz: ## each fuzzer for FUZZ_SECONDS=30 on a copy of its corpus
+	@tools/deps build fuzz
+	$(call configure,fuzz)
+	@cmake --build --preset fuzz -j$(JOBS) --target fuzzers
+	@tools/fuzz build/fuzz $(FUZZ_SECONDS) $(JOBS)
+bench: ## the benchmarks, optimised
+	@tools/deps build bench
+	$(call configure,bench)
+	$(call build,bench)
+	@for b in build/bench/bench/*_bench; do echo "== $${b##*/}"; $$b || exit 1; done
+
+.PHONY: deps clean
+deps: ## install every package that any target needs
+	@tools/deps
+clean: ## remove build/
+	@rm -rf build
