@@ -2,6 +2,13 @@
 
 namespace kopper::rt {
 
+void Deferred::undefer() noexcept {
+  if (next_ == nullptr) return;
+  next_->previous_ = previous_;
+  previous_->next_ = next_;
+  next_ = previous_ = nullptr;
+}
+
 Activity::Activity(Activity* parent) : parent_(parent) {
   if (parent_ == nullptr) return;
   cancelled_ = parent_->cancelled_;
@@ -10,10 +17,20 @@ Activity::Activity(Activity* parent) : parent_(parent) {
   parent_->first_child_ = this;
 }
 
+// What is inside normally dies first. When a frame destroys its activity before the task inside, they are cut apart.
 Activity::~Activity() {
+  if (leaf_ != nullptr) leaf_->activity_ = nullptr;
+  for (auto* child = first_child_; child != nullptr;) {
+    auto* next = child->next_;
+    child->parent_ = child->next_ = child->previous_ = nullptr;
+    child = next;
+  }
   if (next_ != nullptr) next_->previous_ = previous_;
-  if (previous_ != nullptr) previous_->next_ = next_;
-  else if (parent_ != nullptr) parent_->first_child_ = next_;
+  if (previous_ != nullptr) {
+    previous_->next_ = next_;
+  } else if (parent_ != nullptr) {
+    parent_->first_child_ = next_;
+  }
 }
 
 void Activity::cancel() noexcept {
@@ -23,29 +40,42 @@ void Activity::cancel() noexcept {
   if (leaf_ != nullptr) leaf_->cancel();
 }
 
-Leaf::~Leaf() {
-  if (activity_ != nullptr && activity_->leaf_ == this) activity_->leaf_ = nullptr;
+Leaf::~Leaf() { leave(); }
+
+void Leaf::leave() noexcept {
+  if (activity_ != nullptr) activity_->leaf_ = nullptr;
+  activity_ = nullptr;
 }
 
-bool Leaf::suspend(std::coroutine_handle<> awaiting, Activity* activity) {
-  if (activity != nullptr && activity->cancelled()) {
+bool Leaf::suspend(std::coroutine_handle<> awaiting, Activity& activity) {
+  if (activity.cancelled()) {
     cancelled_ = true;
     return false;
   }
   awaiting_ = awaiting;
-  activity_ = activity;
-  if (activity_ != nullptr) activity_->leaf_ = this;
+  activity_ = &activity;
+  activity.leaf_ = this;
+  phase_ = Phase::Pending;
   starting_ = true;
   start();
   starting_ = false;
-  return !finished_;
+  return !resume_inline_;
 }
 
 void Leaf::finish() {
-  finished_ = true;
-  if (activity_ != nullptr && activity_->leaf_ == this) activity_->leaf_ = nullptr;
-  activity_ = nullptr;
-  if (!starting_) awaiting_.resume();
+  phase_ = Phase::Finished;
+  leave();
+  if (starting_) {
+    resume_inline_ = true;
+  } else {
+    awaiting_.resume();
+  }
+}
+
+void Leaf::finish_later() noexcept {
+  phase_ = Phase::Finished;
+  leave();
+  defer();
 }
 
 void Leaf::cancel() noexcept {

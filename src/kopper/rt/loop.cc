@@ -1,0 +1,133 @@
+#include "kopper/rt/loop.h"
+
+#include <mutex>
+
+#include <boost/asio/post.hpp>
+
+#include "kopper/base/error.h"
+#include "kopper/rt/detail/loop_impl.h"
+
+namespace kopper::rt {
+
+namespace {
+thread_local Loop* current_loop = nullptr;
+
+// So many handlers of Asio run before deferred work and timers get their turn: a busy socket must not starve them.
+constexpr int kHandlersPerTurn = 64;
+}  // namespace
+
+struct Remote::State {
+  std::mutex mutex;
+  asio::io_context* io = nullptr;  // guarded by mutex; null when the loop is gone
+};
+
+Remote::Remote(std::shared_ptr<State> state) : state_(std::move(state)) {}
+
+void Remote::post(std::move_only_function<void()> fn) const {
+  const std::lock_guard lock(state_->mutex);
+  if (state_->io != nullptr) asio::post(*state_->io, std::move(fn));
+}
+
+Loop::Impl::Impl(ClockMode mode)
+    : clock(mode), outer(std::exchange(current_loop, nullptr)), remote(std::make_shared<Remote::State>()) {
+  remote->io = &io;
+  if (clock == ClockMode::Real) guard.emplace(io.get_executor());
+}
+
+// Asio's timer is set only when the loop is about to wait, and left alone when it rings too early: most timers are
+// time-outs that never fire, and each setting is a system call.
+void Loop::Impl::set_alarm() {
+  if (clock == ClockMode::Manual || timers.next() >= alarm_at) return;
+  alarm_at = timers.next();
+  alarm.expires_at(alarm_at);
+  alarm.async_wait([this](const boost::system::error_code& error) {
+    if (!error) alarm_at = TimePoint::max();
+  });
+}
+
+bool Loop::Impl::turn(bool wait) {
+  bool ran = !ready.empty();
+  ready.run_turn();
+  if (!timers.empty()) ran |= timers.fire(clock == ClockMode::Real ? std::chrono::steady_clock::now() : manual_now);
+  if (io.stopped()) io.restart();
+  if (wait && !ran && ready.empty()) {
+    set_alarm();
+    ran = io.run_one() > 0;
+  }
+  for (int i = 0; i < kHandlersPerTurn && io.poll_one() > 0; ++i) ran = true;
+  return ran;
+}
+
+Loop::Loop(ClockMode clock) : impl_(std::make_unique<Impl>(clock)) { current_loop = this; }
+
+Loop::~Loop() {
+  {
+    const std::lock_guard lock(impl_->remote->mutex);
+    impl_->remote->io = nullptr;
+  }
+  current_loop = impl_->outer;
+}
+
+Loop& Loop::current() {
+  if (current_loop == nullptr) throw Error(Code::Internal, "no event loop on this thread: construct a Loop first");
+  return *current_loop;
+}
+
+void Loop::run_until(const bool& done) {
+  if (impl_->running) throw Error(Code::Internal, "Loop::run called from inside the loop: co_await the task instead");
+  struct Restore {
+    Impl& impl;
+    Loop* before;
+    ~Restore() {
+      impl.running = false;
+      current_loop = before;
+    }
+  } restore{*impl_, std::exchange(current_loop, this)};
+  impl_->running = true;
+  while (!done) {
+    if (!impl_->turn(true) && !done && impl_->clock == ClockMode::Manual) {
+      throw Error(Code::Internal, "Loop::run: nothing can wake the task; a manual clock moves only by advance()");
+    }
+  }
+}
+
+void Loop::poll() {
+  if (impl_->running) throw Error(Code::Internal, "Loop::poll called from inside the loop");
+  auto* before = std::exchange(current_loop, this);
+  impl_->running = true;
+  while (impl_->turn(false) && impl_->clock == ClockMode::Manual) {
+  }
+  impl_->running = false;
+  current_loop = before;
+}
+
+void Loop::post(std::move_only_function<void()> fn) { asio::post(impl_->io, std::move(fn)); }
+
+Remote Loop::remote() const { return Remote(impl_->remote); }
+
+TimePoint Loop::now() const {
+  return impl_->clock == ClockMode::Real ? TimePoint(std::chrono::steady_clock::now()) : impl_->manual_now;
+}
+
+WallTime Loop::wall_now() const {
+  using namespace std::chrono;
+  if (impl_->clock == ClockMode::Real) return system_clock::now();
+  return sys_days(2026y / January / 1) + impl_->manual_now.time_since_epoch();
+}
+
+TimePoint Loop::next_timer() const { return impl_->timers.next(); }
+
+void Loop::advance(Duration by) {
+  if (impl_->clock != ClockMode::Manual) throw Error(Code::Internal, "Loop::advance needs a manual clock");
+  const auto target = impl_->manual_now + by;
+  poll();
+  while (impl_->timers.next() <= target) {
+    impl_->manual_now = std::max(impl_->manual_now, impl_->timers.next());
+    poll();
+  }
+  impl_->manual_now = target;
+}
+
+void Deferred::defer() noexcept { current_loop->impl().ready.push(*this); }
+
+}  // namespace kopper::rt
