@@ -12,6 +12,9 @@
 
 namespace kopper::http {
 
+// Equal without regard to ASCII case, as header names are.
+bool same_name(std::string_view a, std::string_view b);
+
 // Header fields in order. Names are compared without regard to case; h2 sends them in lower case.
 class Headers {
  public:
@@ -46,16 +49,26 @@ class Body {
 
 // A body that is all there already.
 std::unique_ptr<Body> whole(std::string bytes);
-// Reads to the end. Throws Error{Invalid} when there are more than `limit` bytes.
+// Reads to the end; `body` outlives the await. Throws Error{Invalid} when there are more than `limit` bytes.
 Task<std::string> read_all(Body& body, std::size_t limit = std::size_t{1} << 30U);
+
+// Who the client is, by the certificate it showed.
+struct Peer {
+  std::string common_name;
+  std::vector<std::string> organizations;
+
+  friend bool operator==(const Peer&, const Peer&) = default;
+};
 
 struct Request {
   std::string method = "GET";
   std::string target = "/";  // path and query, encoded
   Headers headers;
-  std::string body;          // requests of the Kubernetes API are small: no streaming up
-  // A stream that stays open (watch, log -f): the client keeps it apart from ordinary calls, and no idle time-out ends it.
+  std::string body;  // requests of the Kubernetes API are small: no streaming up
+  // A stream that stays open (watch, log -f): the client keeps it apart from ordinary calls, and no idle time-out ends
+  // it.
   bool long_running = false;
+  std::optional<Peer> peer;  // set by a server when the client's certificate was verified
 };
 
 struct Response {
@@ -63,5 +76,8 @@ struct Response {
   Headers headers;
   std::unique_ptr<Body> body;  // never null when it comes from a Handler
 };
+
+// A response whose body is `text`, with its type and length.
+Response text_response(int status, std::string text, std::string_view type = "text/plain; charset=utf-8");
 
 }  // namespace kopper::http
