@@ -24,6 +24,9 @@ add_compile_options(-Wall -Wextra -Wpedantic -Wshadow -Wnon-virtual-dtor -Woverl
 if(CMAKE_CXX_COMPILER_ID STREQUAL "GNU")
   # g++ 12 reports these two inside libstdc++ and coroutine frames, wrongly.
   add_compile_options(-Wno-maybe-uninitialized -Wno-restrict -Wno-mismatched-new-delete)
+else()
+  # libstdc++ 12 calls its own deprecated get_temporary_buffer in the stable algorithms.
+  add_compile_options(-Wno-deprecated-declarations)
 endif()
 if(KOPPER_WERROR)
   add_compile_options(-Werror)
