@@ -71,7 +71,7 @@ Task<> send_many(WebSocket* socket, int count, int* sent) {
 TEST_F(MessageTest, ASenderWaitsForItsReader) {
   auto [here, there] = websocket_pair("");
   int sent = 0;
-  Scope scope;
+  rt::Scope scope;
   scope.spawn(send_many(here.get(), 30, &sent));
   loop.poll();
   EXPECT_EQ(sent, 11);

@@ -133,7 +133,3 @@ Task<T> race(std::vector<Task<T>> tasks) {
 }
 
 }  // namespace kopper::rt
-
-namespace kopper {
-using rt::Scope;
-}  // namespace kopper
