@@ -62,8 +62,13 @@ bool Leaf::suspend(std::coroutine_handle<> awaiting, Activity& activity) {
   return !resume_inline_;
 }
 
+void Leaf::run() noexcept {
+  phase_ = Phase::Resumed;
+  awaiting_.resume();
+}
+
 void Leaf::finish() {
-  phase_ = Phase::Finished;
+  phase_ = Phase::Resumed;
   leave();
   if (starting_) {
     resume_inline_ = true;
@@ -73,7 +78,7 @@ void Leaf::finish() {
 }
 
 void Leaf::finish_later() noexcept {
-  phase_ = Phase::Finished;
+  phase_ = Phase::Woken;
   leave();
   defer();
 }

@@ -97,6 +97,8 @@ class Leaf : private Deferred {
   void finish_later() noexcept;
   // Started, and neither finished nor withdrawn.
   bool pending() const { return phase_ == Phase::Pending; }
+  // finish_later() was called and the coroutine has not run since. In a destructor: what it was given goes to another.
+  bool woken() const { return phase_ == Phase::Woken && !cancelled_; }
   // To be called first by the derived await_resume().
   void throw_if_cancelled() const {
     if (cancelled_) throw Cancelled{};
@@ -104,12 +106,12 @@ class Leaf : private Deferred {
 
  private:
   friend class Activity;
-  enum class Phase : unsigned char { Idle, Pending, Finished };
+  enum class Phase : unsigned char { Idle, Pending, Woken, Resumed };
 
   bool suspend(std::coroutine_handle<> awaiting, Activity& activity);
   void cancel() noexcept;
   void leave() noexcept;
-  void run() noexcept override { awaiting_.resume(); }
+  void run() noexcept override;
 
   std::coroutine_handle<> awaiting_;
   Activity* activity_ = nullptr;

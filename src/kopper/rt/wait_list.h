@@ -30,8 +30,10 @@ class WaitList {
 class Waiter : public Leaf {
  public:
   explicit Waiter(WaitList& list) : list_(list) {}
+  // A wake-up that came too late for a destroyed coroutine goes to the next one.
   ~Waiter() override {
     if (pending()) unlink();
+    if (woken()) list_.wake_one();
   }
   void await_resume() const { throw_if_cancelled(); }
 
