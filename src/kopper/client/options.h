@@ -4,6 +4,7 @@
 #include <cstdint>
 #include <optional>
 #include <string>
+#include <vector>
 
 namespace kopper::client {
 
@@ -34,13 +35,13 @@ struct WatchOptions {
   std::string field_selector;
   std::string resource_version;  // start after this one; "" with initial_events = from the current state
   bool bookmarks = true;
-  bool initial_events = false;  // WatchList: the current state comes first, ended by a bookmark
+  bool initial_events = false;                  // WatchList: the current state comes first, ended by a bookmark
   std::optional<std::chrono::seconds> timeout;  // server-side; default: random 5 to 10 minutes
 };
 
 struct WriteOptions {
   std::string subresource;
-  std::string field_manager;
+  std::string field_manager;  // "" = the client's
   bool dry_run = false;
   FieldValidation field_validation = FieldValidation::ServerDefault;
 };
@@ -65,9 +66,29 @@ enum class PatchType : std::uint8_t { Json, Merge, Strategic };
 
 struct PatchOptions {
   std::string subresource;
-  std::string field_manager;
+  std::string field_manager;  // "" = the client's
   bool dry_run = false;
   FieldValidation field_validation = FieldValidation::ServerDefault;
+};
+
+struct LogOptions {
+  std::string container;  // "" = the only one, or the pod's default
+  bool follow = false;
+  bool previous = false;  // of the instance before the last restart
+  bool timestamps = false;
+  std::optional<std::int64_t> tail_lines;
+  std::optional<std::int64_t> limit_bytes;
+  std::optional<std::chrono::seconds> since;
+  std::string since_time;  // RFC 3339; not together with `since`
+};
+
+struct ExecOptions {
+  std::vector<std::string> command;  // exec only
+  std::string container;
+  bool stdin_ = false;
+  bool stdout_ = true;
+  bool stderr_ = true;
+  bool tty = false;  // stdout and stderr come as one
 };
 
 }  // namespace kopper::client

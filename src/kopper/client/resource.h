@@ -5,7 +5,6 @@
 #include <string_view>
 
 #include "kopper/base/key.h"
-#include "kopper/json/value.h"
 #include "kopper/meta/kind.h"
 
 namespace kopper::client {
@@ -20,11 +19,15 @@ struct Resource {
 
   // "v1" or "apps/v1".
   std::string api_version() const;
+  // "pods" or "deployments.apps", as error messages name it.
+  std::string name() const;
   // "/api/v1" or "/apis/apps/v1".
   std::string prefix() const;
-  // The path of the collection or of one object. An empty namespace of a namespaced resource means all of them
-  // (collections only). `subresource` is appended when not empty. Every part is percent-encoded.
+  // The path of the collection. An empty namespace of a namespaced resource means all of them. Parts are
+  // percent-encoded.
   std::string collection_path(std::string_view namespace_) const;
+  // The path of one object; `subresource` is appended when not empty. Throws Error{Invalid} when the name is empty or
+  // "." or "..", when a namespaced object has no namespace, or when a cluster-scoped one has.
   std::string object_path(const Key& key, std::string_view subresource = {}) const;
 
   friend bool operator==(const Resource&, const Resource&) = default;
