@@ -40,7 +40,8 @@ TEST(Key, ParsesAndPrints) {
 class LogTest : public testing::Test {
  protected:
   void use(log::Format format) {
-    log::configure({.level = log::Level::Info, .format = format, .sink = [this](std::string_view l) { lines.emplace_back(l); }});
+    log::configure(
+        {.level = log::Level::Info, .format = format, .sink = [this](std::string_view l) { lines.emplace_back(l); }});
   }
   void TearDown() override { log::configure({}); }
   std::vector<std::string> lines;

@@ -34,9 +34,7 @@ Error& Error::with(std::string_view context) & {
 
 Error&& Error::with(std::string_view context) && { return std::move(with(context)); }
 
-bool Error::retryable() const {
-  return code == Code::TooMany || code == Code::Unavailable || code == Code::Timeout;
-}
+bool Error::retryable() const { return code == Code::TooMany || code == Code::Unavailable || code == Code::Timeout; }
 
 int exit_code(Code code) {
   switch (code) {

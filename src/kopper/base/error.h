@@ -46,9 +46,9 @@ class Error : public std::exception {
 
   Code code;
   std::string message;
-  int http_status = 0;              // 0 when no server answered
-  std::string reason;               // the server's machine-readable reason, "FieldManagerConflict"
-  std::vector<Cause> causes;        // what the server refused, field by field
+  int http_status = 0;        // 0 when no server answered
+  std::string reason;         // the server's machine-readable reason, "FieldManagerConflict"
+  std::vector<Cause> causes;  // what the server refused, field by field
   std::optional<std::chrono::milliseconds> retry_after;
   std::source_location where;
 

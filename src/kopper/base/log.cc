@@ -60,8 +60,10 @@ std::string human(Level level, std::string_view message, std::initializer_list<F
     line += ' ';
     line += field.key;
     line += '=';
-    if (is_plain(field.value)) line += field.value;
-    else append_quoted(line, field.value);
+    if (is_plain(field.value))
+      line += field.value;
+    else
+      append_quoted(line, field.value);
   }
   return line;
 }

@@ -38,9 +38,17 @@ bool enabled(Level level);
 // "2026-01-31T10:00:00.123Z INFO  watch restarted kind=Pod reason=410", or the same as one JSON object.
 void write(Level level, std::string_view message, std::initializer_list<Field> fields);
 
-inline void debug(std::string_view m, std::initializer_list<Field> f = {}) { if (enabled(Level::Debug)) write(Level::Debug, m, f); }
-inline void info(std::string_view m, std::initializer_list<Field> f = {}) { if (enabled(Level::Info)) write(Level::Info, m, f); }
-inline void warn(std::string_view m, std::initializer_list<Field> f = {}) { if (enabled(Level::Warn)) write(Level::Warn, m, f); }
-inline void error(std::string_view m, std::initializer_list<Field> f = {}) { if (enabled(Level::Error)) write(Level::Error, m, f); }
+inline void debug(std::string_view m, std::initializer_list<Field> f = {}) {
+  if (enabled(Level::Debug)) write(Level::Debug, m, f);
+}
+inline void info(std::string_view m, std::initializer_list<Field> f = {}) {
+  if (enabled(Level::Info)) write(Level::Info, m, f);
+}
+inline void warn(std::string_view m, std::initializer_list<Field> f = {}) {
+  if (enabled(Level::Warn)) write(Level::Warn, m, f);
+}
+inline void error(std::string_view m, std::initializer_list<Field> f = {}) {
+  if (enabled(Level::Error)) write(Level::Error, m, f);
+}
 
 }  // namespace kopper::log
