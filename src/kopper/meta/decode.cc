@@ -72,6 +72,17 @@ T& as(void* p) {
   return *static_cast<T*>(p);
 }
 
+// By memcpy: an enum may not be written through its underlying type.
+void set_enumerator(const Type& type, std::uint64_t value, void* out) {
+  const auto write = [&](auto in) { std::memcpy(out, &in, sizeof in); };
+  switch (type.size) {
+    case 1: return write(static_cast<std::uint8_t>(value));
+    case 2: return write(static_cast<std::uint16_t>(value));
+    case 4: return write(static_cast<std::uint32_t>(value));
+    default: return write(value);
+  }
+}
+
 std::string_view name_of(ondemand::json_type type) {
   switch (type) {
     case ondemand::json_type::array: return "an array";
@@ -200,12 +211,7 @@ class Decoder {
     if (v.get_string().get(text)) return null_or_fail(v, "a string", at);
     for (std::size_t i = 0; i < type.names.size(); ++i) {
       if (type.names[i].empty() || type.names[i] != text) continue;
-      switch (type.size) {
-        case 1: as<std::uint8_t>(out) = static_cast<std::uint8_t>(i); break;
-        case 2: as<std::uint16_t>(out) = static_cast<std::uint16_t>(i); break;
-        case 4: as<std::uint32_t>(out) = static_cast<std::uint32_t>(i); break;
-        default: as<std::uint64_t>(out) = i;
-      }
+      set_enumerator(type, i, out);
       return true;
     }
     std::string names;

@@ -4,67 +4,12 @@
 
 #include "kopper/json/writer.h"
 #include "kopper/meta/base64.h"
+#include "kopper/meta/detail/walk.h"
 
 namespace kopper::meta {
 namespace {
 
-template <class T>
-const T& as(const void* p) {
-  return *static_cast<const T*>(p);
-}
-
-const void* member(const void* record, const Field& field) { return static_cast<const char*>(record) + field.offset; }
-
-std::uint64_t enumerator(const Type& type, const void* value) {
-  switch (type.size) {
-    case 1: return as<std::uint8_t>(value);
-    case 2: return as<std::uint16_t>(value);
-    case 4: return as<std::uint32_t>(value);
-    default: return as<std::uint64_t>(value);
-  }
-}
-
-bool omitted(const Field& field, const void* value);
-
-// Says nothing: would be left out of an object.
-bool empty(const Type& type, const void* value) {
-  switch (type.shape) {
-    case Shape::String: return as<std::string>(value).empty();
-    case Shape::Bytes: return as<Bytes>(value).data.empty();
-    case Shape::Value: return as<json::Value>(value).is_null();
-    case Shape::Scalar:
-    case Shape::Custom: return type.empty != nullptr && type.empty(value);
-    case Shape::Optional:
-    case Shape::List: return type.items(value).second == 0;
-    case Shape::Map: return type.size_of(value) == 0;
-    case Shape::Record:
-      if (type.kind != nullptr) return false;
-      for (const Field& field : type.fields)
-        if (!omitted(field, member(value, field))) return false;
-      return true;
-    default: return false;
-  }
-}
-
-bool zero(const Type& type, const void* value) {
-  switch (type.shape) {
-    case Shape::Bool: return !as<bool>(value);
-    case Shape::Int32:
-    case Shape::Uint32: return as<std::uint32_t>(value) == 0;
-    case Shape::Int64:
-    case Shape::Uint64: return as<std::uint64_t>(value) == 0;
-    case Shape::Double: return as<double>(value) == 0;
-    case Shape::Enum: return enumerator(type, value) == 0;
-    default: return false;
-  }
-}
-
-bool omitted(const Field& field, const void* value) {
-  const Shape shape = field.type->shape;
-  if (shape == Shape::Optional) return empty(*field.type, value);  // there is nothing to write, required or not
-  if (field.required) return false;
-  return empty(*field.type, value) || (field.omit_zero && zero(*field.type, value));
-}
+using detail::as;
 
 template <class Int>
 void append_integer(std::string& out, Int value) {
@@ -105,8 +50,8 @@ void append_record(std::string& out, const Type& type, const void* value) {
     separator = ',';
   }
   for (const Field& field : type.fields) {
-    const void* at = member(value, field);
-    if (omitted(field, at)) continue;
+    const void* at = detail::member(value, field);
+    if (detail::omitted(field, at)) continue;
     out.push_back(std::exchange(separator, ','));
     out.push_back('"');
     out.append(field.name);
@@ -132,7 +77,7 @@ void append(std::string& out, const Type& type, const void* value) {
       out.push_back('"');
       break;
     case Shape::Enum: {
-      const std::uint64_t index = enumerator(type, value);
+      const std::uint64_t index = detail::enumerator(type, value);
       json::append_quoted(out, index < type.names.size() ? type.names[index] : std::string_view{});
       break;
     }
@@ -156,7 +101,7 @@ void append(std::string& out, const Type& type, const void* value) {
       out.push_back('[');
       for (std::size_t i = 0; i < count; ++i) {
         if (i > 0) out.push_back(',');
-        append(out, *type.element, static_cast<const char*>(items) + i * type.element->size);
+        append(out, *type.element, detail::item(type, items, i));
       }
       out.push_back(']');
       break;

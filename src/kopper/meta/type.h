@@ -34,6 +34,8 @@ class Writer;
 //          .topology = Topology::Map, .map_keys = kPortKeys},
 //     };
 //     template <> constinit const meta::Type meta::TypeOf<Labeled>::type = meta::record<Labeled>(kLabeled);
+//
+//   (A struct that holds a std::map needs #pragma GCC diagnostic ignored "-Winvalid-offsetof".)
 namespace kopper::meta {
 
 enum class Shape : std::uint8_t {

@@ -1,0 +1,60 @@
+#include "kopper/meta/detail/walk.h"
+
+#include <cstring>
+
+namespace kopper::meta::detail {
+
+std::uint64_t enumerator(const Type& type, const void* value) {
+  // By memcpy: an enum may not be read through its underlying type.
+  const auto read = [&]<class Int>(Int out) {
+    std::memcpy(&out, value, sizeof out);
+    return static_cast<std::uint64_t>(out);
+  };
+  switch (type.size) {
+    case 1: return read(std::uint8_t{});
+    case 2: return read(std::uint16_t{});
+    case 4: return read(std::uint32_t{});
+    default: return read(std::uint64_t{});
+  }
+}
+
+bool empty(const Type& type, const void* value) {
+  switch (type.shape) {
+    case Shape::String: return as<std::string>(value).empty();
+    case Shape::Bytes: return as<Bytes>(value).data.empty();
+    case Shape::Value: return as<json::Value>(value).is_null();
+    case Shape::Scalar:
+    case Shape::Custom: return type.empty != nullptr && type.empty(value);
+    case Shape::Optional:
+    case Shape::List: return type.items(value).second == 0;
+    case Shape::Map: return type.size_of(value) == 0;
+    case Shape::Record:
+      if (type.kind != nullptr) return false;
+      for (const Field& field : type.fields)
+        if (!omitted(field, member(value, field))) return false;
+      return true;
+    default: return false;
+  }
+}
+
+bool zero(const Type& type, const void* value) {
+  switch (type.shape) {
+    case Shape::Bool: return !as<bool>(value);
+    case Shape::Int32:
+    case Shape::Uint32: return as<std::uint32_t>(value) == 0;
+    case Shape::Int64:
+    case Shape::Uint64: return as<std::uint64_t>(value) == 0;
+    case Shape::Double: return as<double>(value) == 0;
+    case Shape::Enum: return enumerator(type, value) == 0;
+    default: return false;
+  }
+}
+
+bool omitted(const Field& field, const void* value) {
+  const Shape shape = field.type->shape;
+  if (shape == Shape::Optional) return empty(*field.type, value);  // there is nothing to write, required or not
+  if (field.required) return false;
+  return empty(*field.type, value) || (field.omit_zero && zero(*field.type, value));
+}
+
+}  // namespace kopper::meta::detail
