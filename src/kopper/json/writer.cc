@@ -63,7 +63,11 @@ void append_double(std::string& out, double value) {
     return;
   }
   const double magnitude = std::abs(value);
-  const bool fixed = magnitude == 0 || (magnitude >= 1e-6 && magnitude < 1e21);
+  if (magnitude == 0) {
+    out += std::signbit(value) ? "-0.0" : "0";  // "-0" would be read as the integer 0
+    return;
+  }
+  const bool fixed = magnitude >= 1e-6 && magnitude < 1e21;
   std::array<char, 40> text;
   auto end =
       std::to_chars(text.begin(), text.end(), value, fixed ? std::chars_format::fixed : std::chars_format::scientific)

@@ -54,6 +54,8 @@ TEST(Writer, DoublesLookLikeGoPrintsThem) {
   EXPECT_EQ(dump(1.0), "1");
   EXPECT_EQ(dump(-0.5), "-0.5");
   EXPECT_EQ(dump(0.1), "0.1");
+  EXPECT_EQ(dump(0.0), "0");
+  EXPECT_EQ(dump(-0.0), "-0.0");
   EXPECT_EQ(dump(0.000001), "0.000001");
   EXPECT_EQ(dump(0.0000001), "1e-7");
   EXPECT_EQ(dump(1.5e-10), "1.5e-10");

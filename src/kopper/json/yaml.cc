@@ -89,7 +89,7 @@ class Reader {
       YamlDocument document;
       if (!next(root)) return std::unexpected(std::move(error_));
       document.line = root.start_mark.line + 1;
-      if (!node(root, document.value, 1)) return std::unexpected(std::move(error_));
+      if (!child(root, document.value, 1)) return std::unexpected(std::move(error_));
       const bool nothing =
           root.type == YAML_SCALAR_EVENT && root.text().empty() && root.data.scalar.plain_implicit != 0;
       if (!nothing) documents.push_back(std::move(document));

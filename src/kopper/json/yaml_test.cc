@@ -207,6 +207,9 @@ TEST(Yaml, ErrorsSayWhere) {
   error = refused("a: .inf");
   EXPECT_EQ(error.str(), "a: line 1, column 4: .inf has no JSON form (offset 3)");
 
+  refused(".NaN");
+  refused("[-.inf]");
+
   error = refused("a: 1\nb: \xFF\n");
   EXPECT_EQ(error.offset, 8U);
   EXPECT_NE(error.what.find("line 2, column 4"), std::string::npos) << error.what;
