@@ -7,6 +7,7 @@
 #include <simdjson.h>
 
 #include "kopper/json/detail/path.h"
+#include "kopper/json/detail/utf8.h"
 #include "kopper/json/value.h"
 
 namespace kopper::json {
@@ -29,27 +30,24 @@ struct Scratch {
   std::vector<Value> values;
   std::vector<Object::Member> members;
 
-  simdjson::padded_string_view pad(std::string_view text) {
-    const std::size_t need = text.size() + simdjson::SIMDJSON_PADDING;
+  simdjson::padded_string_view pad(std::string_view before, std::string_view text, std::string_view after) {
+    const std::size_t size = before.size() + text.size() + after.size();
+    const std::size_t need = size + simdjson::SIMDJSON_PADDING;
     if (capacity < need) {
       bytes = std::make_unique_for_overwrite<char[]>(need);
       capacity = need;
     }
-    if (!text.empty()) std::memcpy(bytes.get(), text.data(), text.size());
-    std::memset(bytes.get() + text.size(), 0, simdjson::SIMDJSON_PADDING);
-    return simdjson::padded_string_view(bytes.get(), text.size(), need);
+    char* end = bytes.get();
+    for (const std::string_view part : {before, text, after}) end = std::copy(part.begin(), part.end(), end);
+    std::memset(end, 0, simdjson::SIMDJSON_PADDING);
+    return simdjson::padded_string_view(bytes.get(), size, need);
   }
 };
 
 // These two only run on the way to an error: simdjson says that there is one, not where.
 std::size_t invalid_utf8_offset(std::string_view text) {
   std::size_t at = 0;
-  while (at < text.size()) {
-    const auto lead = static_cast<unsigned char>(text[at]);
-    const std::size_t length = lead < 0x80 ? 1 : lead < 0xE0 ? 2 : lead < 0xF0 ? 3 : 4;
-    if (at + length > text.size() || !simdjson::validate_utf8(text.data() + at, length)) break;
-    at += length;
-  }
+  while (const std::size_t length = detail::utf8_sequence(text.substr(at))) at += length;
   return at;
 }
 
@@ -68,17 +66,24 @@ class Builder {
   Builder(Scratch& scratch, Limits limits) : scratch_(scratch), limits_(limits) {}
 
   std::expected<Value, DecodeError> build(std::string_view text) {
-    const auto padded = scratch_.pad(text);
+    // simdjson 3.0 is lax with scalars at the top ("falsep" is false to it), but not inside an array.
+    const std::size_t first = text.find_first_not_of(" \t\r\n");
+    if (first == std::string_view::npos) return std::unexpected(DecodeError{"empty document", "", text.size()});
+    const bool scalar = text[first] != '{' && text[first] != '[';
+    const auto padded = scalar ? scratch_.pad("[", text, "]") : scratch_.pad("", text, "");
+    begin_ = padded.data() + (scalar ? 1 : 0);
+
     ondemand::document document;
     if (const auto error = scratch_.parser.iterate(padded).get(document)) return failed(text, error);
     document_ = &document;
-    begin_ = padded.data();
     Value value;
-    if (!any(document, value, 1) || !at_end(document)) {
-      error_.offset = std::min(error_.offset, text.size());
-      return std::unexpected(std::move(error_));
-    }
-    return value;
+    const bool is_object = text[first] == '{';
+    const bool ok = (is_object ? object(document, value, 1) : array(document, value, 1)) && at_end(document) &&
+                    (!scalar || unwrap(value));
+    if (ok) return value;
+    error_.offset = std::min(error_.offset, text.size());
+    if (scalar) error_.path.clear();
+    return std::unexpected(std::move(error_));
   }
 
  private:
@@ -89,13 +94,19 @@ class Builder {
       case simdjson::UNCLOSED_STRING: return std::unexpected(DecodeError{"unclosed string", "", text.size()});
       case simdjson::UNESCAPED_CHARS:
         return std::unexpected(DecodeError{"control character in a string", "", unescaped_control_offset(text)});
-      case simdjson::EMPTY: return std::unexpected(DecodeError{"empty document", "", 0});
       default: return std::unexpected(DecodeError{simdjson::error_message(error), "", 0});
     }
   }
 
   bool at_end(ondemand::document& document) {
     return document.current_location().error() == simdjson::OUT_OF_BOUNDS || fail("unexpected text after the document");
+  }
+
+  bool unwrap(Value& array) {
+    Array elements = std::move(*array.as_array());
+    if (elements.size() != 1) return fail("unexpected text after the document");
+    array = std::move(elements.front());
+    return true;
   }
 
   bool fail(std::string what) {
@@ -107,8 +118,7 @@ class Builder {
     return false;
   }
 
-  template <class Source>
-  bool any(Source& source, Value& out, std::size_t depth) {
+  bool any(ondemand::value& source, Value& out, std::size_t depth) {
     ondemand::json_type type{};
     if (source.type().get(type)) return fail("expected a value");
     switch (type) {
@@ -173,43 +183,40 @@ class Builder {
     return true;
   }
 
-  template <class Source>
-  bool string(Source& source, Value& out) {
+  bool string(ondemand::value& source, Value& out) {
     std::string_view text;
     if (source.get_string().get(text)) return fail("invalid string");
     out.data().template emplace<std::string>(text);
     return true;
   }
 
-  template <class Source>
-  bool number(Source& source, Value& out) {
-    ondemand::number number;
+  // Not get_number(): in 3.0.1 it loses the value of a float with more than 19 digits.
+  bool number(ondemand::value& source, Value& out) {
+    std::int64_t integer = 0;
+    std::uint64_t natural = 0;
     double real = 0;
-    if (source.get_number().get(number) == simdjson::SUCCESS) {
-      switch (number.get_number_type()) {
-        case ondemand::number_type::signed_integer: out.data() = number.get_int64(); return true;
-        case ondemand::number_type::unsigned_integer: out.data() = number.get_uint64(); return true;
-        case ondemand::number_type::floating_point_number: out.data() = number.get_double(); return true;
-      }
+    if (source.get_int64().get(integer) == simdjson::SUCCESS) {
+      out.data() = integer;
+    } else if (source.get_uint64().get(natural) == simdjson::SUCCESS) {
+      out.data() = natural;
+    } else if (source.get_double().get(real) == simdjson::SUCCESS) {
+      out.data() = real;
+    } else {
+      return fail("invalid number");
     }
-    if (source.get_double().get(real)) return fail("invalid number");  // else an integer beyond 64 bits
-    out.data() = real;
     return true;
   }
 
-  template <class Source>
-  bool boolean(Source& source, Value& out) {
+  bool boolean(ondemand::value& source, Value& out) {
     bool value = false;
     if (source.get_bool().get(value)) return fail("expected a value");
     out.data() = value;
     return true;
   }
 
-  template <class Source>
-  bool null(Source& source) {
+  bool null(ondemand::value& source) {
     bool value = false;
-    return (simdjson::simdjson_result<bool>(source.is_null()).get(value) == simdjson::SUCCESS && value) ||
-           fail("expected a value");
+    return (source.is_null().get(value) == simdjson::SUCCESS && value) || fail("expected a value");
   }
 
   // The members on the stack from `first` on.

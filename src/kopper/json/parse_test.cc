@@ -46,6 +46,8 @@ TEST(Parse, NumbersKeepTheirKind) {
   EXPECT_NE(parsed("[1.0]")[0].as_double(), nullptr);
   EXPECT_EQ(parsed("[1e2]")[0], Value(100));
   EXPECT_EQ(*parsed("[0.1]")[0].as_double(), 0.1);
+  EXPECT_EQ(*parsed("[305666.6666666666648]")[0].as_double(), 305666.6666666666648);
+  EXPECT_EQ(*parsed("[0.1000000000000000055511151231257827]")[0].as_double(), 0.1);
   EXPECT_EQ(*parsed("[5e-324]")[0].as_double(), 5e-324);
 }
 
@@ -74,6 +76,10 @@ TEST(Parse, RefusesWhatIsNotJson) {
                            "{\"a\":1]",
                            "nul",
                            "nulll",
+                           "falsep",
+                           "truex",
+                           "1,2",
+                           "1],[2",
                            "[nul]",
                            "[nulll]",
                            "[truee]",
