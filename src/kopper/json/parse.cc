@@ -1,4 +1,5 @@
 #include <algorithm>
+#include <charconv>
 #include <cstring>
 #include <iterator>
 #include <memory>
@@ -190,16 +191,19 @@ class Builder {
     return true;
   }
 
-  // Not get_number(): in 3.0.1 it loses the value of a float with more than 19 digits.
+  // simdjson 3.0.1 checks the grammar of a float, but misreads one of more than 19 digits: get_number() gives 0,
+  // get_double() a neighbour. So its text is read again.
   bool number(ondemand::value& source, Value& out) {
     std::int64_t integer = 0;
     std::uint64_t natural = 0;
     double real = 0;
+    const std::string_view token = source.raw_json_token();
     if (source.get_int64().get(integer) == simdjson::SUCCESS) {
       out.data() = integer;
     } else if (source.get_uint64().get(natural) == simdjson::SUCCESS) {
       out.data() = natural;
     } else if (source.get_double().get(real) == simdjson::SUCCESS) {
+      std::from_chars(token.data(), token.data() + token.size(), real);  // leaves what underflows as it is
       out.data() = real;
     } else {
       return fail("invalid number");
