@@ -25,7 +25,14 @@ Error errno_error(std::string_view what, int error, Code otherwise) {
 // Shared with Asio's handlers, which may come after the Fd and the waiting frame are gone. A wait that is given up
 // stays with Asio: the next one on that side joins it.
 struct Fd::State : std::enable_shared_from_this<State> {
-  explicit State(int fd) : descriptor(Loop::current().impl().io, fd) { descriptor.native_non_blocking(true); }
+  explicit State(int fd) : descriptor(Loop::current().impl().io) {
+    boost::system::error_code error;
+    descriptor.assign(fd, error);
+    if (!error) descriptor.native_non_blocking(true, error);
+    if (!error) return;
+    if (!descriptor.is_open()) ::close(fd);
+    throw errno_error("wait for a descriptor", error.value(), Code::Internal);
+  }
 
   void arm(Side side) {
     if (std::exchange(armed[side], true)) return;

@@ -52,7 +52,7 @@ bool Loop::Impl::turn(bool wait) {
   if (io.stopped()) io.restart();
   if (wait && !ran && ready.empty()) {
     set_alarm();
-    ran = io.run_one() > 0;
+    return io.run_one() > 0;  // more handlers that are ready run in the next turns, without asking the kernel again
   }
   for (int i = 0; i < kHandlersPerTurn && io.poll_one() > 0; ++i) ran = true;
   return ran;
@@ -73,17 +73,28 @@ Loop& Loop::current() {
   return *current_loop;
 }
 
+// Marks the loop as running, and as the current one.
+class Loop::Running {
+ public:
+  explicit Running(Loop& loop) : impl_(*loop.impl_), before_(current_loop) {
+    if (impl_.running) throw Error(Code::Internal, "a loop cannot be run from inside itself: co_await the task instead");
+    impl_.running = true;
+    current_loop = &loop;
+  }
+  ~Running() {
+    impl_.running = false;
+    current_loop = before_;
+  }
+  Running(const Running&) = delete;
+  Running& operator=(const Running&) = delete;
+
+ private:
+  Impl& impl_;
+  Loop* before_;
+};
+
 void Loop::run_until(const bool& done) {
-  if (impl_->running) throw Error(Code::Internal, "Loop::run called from inside the loop: co_await the task instead");
-  struct Restore {
-    Impl& impl;
-    Loop* before;
-    ~Restore() {
-      impl.running = false;
-      current_loop = before;
-    }
-  } restore{*impl_, std::exchange(current_loop, this)};
-  impl_->running = true;
+  const Running running(*this);
   while (!done) {
     if (!impl_->turn(true) && !done && impl_->clock == ClockMode::Manual) {
       throw Error(Code::Internal, "Loop::run: nothing can wake the task; a manual clock moves only by advance()");
@@ -92,13 +103,9 @@ void Loop::run_until(const bool& done) {
 }
 
 void Loop::poll() {
-  if (impl_->running) throw Error(Code::Internal, "Loop::poll called from inside the loop");
-  auto* before = std::exchange(current_loop, this);
-  impl_->running = true;
+  const Running running(*this);
   while (impl_->turn(false) && impl_->clock == ClockMode::Manual) {
   }
-  impl_->running = false;
-  current_loop = before;
 }
 
 void Loop::post(std::move_only_function<void()> fn) { asio::post(impl_->io, std::move(fn)); }

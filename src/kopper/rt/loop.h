@@ -56,7 +56,7 @@ class Loop {
   // Runs what is ready and returns: no waiting, no time passing. With a manual clock: until nothing is ready.
   void poll();
 
-  // Calls `fn` in a later turn of the loop, from any thread while the loop lives.
+  // Calls `fn`, which must not throw, in a later turn of the loop, from any thread while the loop lives.
   void post(std::move_only_function<void()> fn);
   // The same for threads that may outlive the loop.
   Remote remote() const;
@@ -80,6 +80,7 @@ class Loop {
     bool done = false;
     void run() noexcept override { done = true; }
   };
+  class Running;
   void run_until(const bool& done);
 
   std::unique_ptr<Impl> impl_;

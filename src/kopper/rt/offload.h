@@ -22,7 +22,7 @@ class ThreadPool {
   ThreadPool(const ThreadPool&) = delete;
   ThreadPool& operator=(const ThreadPool&) = delete;
 
-  // `job` is called on some thread of the pool, or destroyed there or in the destructor.
+  // `job`, which must not throw, is called on some thread of the pool, or destroyed there or in the destructor.
   void submit(std::move_only_function<void()> job);
 
  private:

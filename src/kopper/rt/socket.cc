@@ -1,5 +1,6 @@
 #include <cerrno>
 #include <cstring>
+#include <filesystem>
 #include <vector>
 
 #include <arpa/inet.h>
@@ -240,7 +241,7 @@ Listener Listener::tcp(const std::string& address, std::uint16_t port) {
 Listener Listener::unix_socket(const std::string& path) {
   auto impl = std::make_unique<Impl>();
   const auto address = unix_address(path);
-  ::unlink(path.c_str());
+  if (std::filesystem::is_socket(path)) ::unlink(path.c_str());
   impl->fd = listen_at(address);
   impl->unix_path = path;
   return Listener(std::move(impl));

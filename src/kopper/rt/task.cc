@@ -57,7 +57,12 @@ bool Leaf::suspend(std::coroutine_handle<> awaiting, Activity& activity) {
   activity.leaf_ = this;
   phase_ = Phase::Pending;
   starting_ = true;
-  start();
+  try {
+    start();
+  } catch (...) {
+    phase_ = Phase::Idle;  // nothing to withdraw; the error goes to the coroutine
+    throw;
+  }
   starting_ = false;
   return !resume_inline_;
 }
