@@ -77,7 +77,8 @@ Loop& Loop::current() {
 class Loop::Running {
  public:
   explicit Running(Loop& loop) : impl_(*loop.impl_), before_(current_loop) {
-    if (impl_.running) throw Error(Code::Internal, "a loop cannot be run from inside itself: co_await the task instead");
+    if (impl_.running)
+      throw Error(Code::Internal, "a loop cannot be run from inside itself: co_await the task instead");
     impl_.running = true;
     current_loop = &loop;
   }
