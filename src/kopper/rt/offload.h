@@ -82,10 +82,9 @@ struct Call final : Offloaded {
 }  // namespace detail
 
 // Calls `fn()` on a thread of the pool and returns its value or throws its error. `fn` owns what it uses: when the
-// caller is cancelled or destroyed, the call still runs to its end, and its result is dropped. The pool outlives the
-// call.
+// caller is cancelled or destroyed, the call still runs to its end, and its result is dropped.
 template <std::invocable F>
-Task<std::invoke_result_t<F&>> offload(ThreadPool& pool, F fn) {
+Task<std::invoke_result_t<F&>> offload(ThreadPool& pool, F fn) {  // the pool outlives the call
   const auto work = std::make_shared<detail::Call<F>>(std::move(fn));
   co_await detail::OffloadLeaf(pool, work);
   if constexpr (!std::is_void_v<std::invoke_result_t<F&>>) co_return std::move(*work->result);

@@ -7,6 +7,7 @@
 
 namespace kopper::rt {
 
+// outlives: both, says the header
 Task<> read_exactly(Stream& stream, std::span<char> into) {
   while (!into.empty()) {
     const auto n = co_await stream.read(into);

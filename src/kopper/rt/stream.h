@@ -33,7 +33,7 @@ class Stream {
   virtual void close() noexcept = 0;
 };
 
-// Reads until `into` is full. Throws Error{Unavailable} when the stream ends before.
+// Reads until `into` is full. Throws Error{Unavailable} when the stream ends before. Both outlive the call.
 Task<> read_exactly(Stream& stream, std::span<char> into);
 
 // Two ends of a connection in memory, for tests and in-process servers. `capacity` bytes a direction: a writer waits

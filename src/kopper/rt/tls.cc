@@ -314,7 +314,8 @@ Task<> TlsStream::Impl::flush() {
 Task<> TlsStream::Impl::fill() {
   co_await flush();
   if (!in) in = std::make_unique_for_overwrite<char[]>(kReadBuffer);
-  const auto n = co_await lower->read({in.get(), kReadBuffer});
+  const std::span<char> room(in.get(), kReadBuffer);
+  const auto n = co_await lower->read(room);
   if (n == 0) {
     Error error(Code::Unavailable, shaking_hands ? "connection closed by the peer during the handshake"
                                                  : "connection closed by the peer without a TLS goodbye");
