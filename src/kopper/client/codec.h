@@ -25,6 +25,14 @@ inline std::expected<json::Value, DecodeError> from_json<json::Value>(std::strin
   return json::parse(json);
 }
 
+// The same of an object in a list, where servers leave apiVersion and kind out: a json::Value gets them.
+template <class T>
+std::expected<T, DecodeError> from_item(std::string_view json, const Resource& /*resource*/) {
+  return from_json<T>(json);
+}
+template <>
+std::expected<json::Value, DecodeError> from_item<json::Value>(std::string_view json, const Resource& resource);
+
 template <class T>
 std::string to_json(const T& object) {
   return meta::encode(object);
