@@ -8,6 +8,7 @@
 
 #include "kopper/base/error.h"
 #include "kopper/client/detail/env.h"
+#include "kopper/client/detail/proxy_env.h"
 #include "kopper/client/in_cluster.h"
 #include "kopper/client/kubeconfig.h"
 
@@ -33,6 +34,10 @@ std::vector<std::string> split_list(std::string_view list) {
 Config resolve_or_throw(const Kubeconfig& kubeconfig, const LoadOptions& options) {
   auto config = resolve(kubeconfig, {options.context, options.cluster, options.user, options.namespace_});
   if (!config) throw config.error();
+  if (config->proxy_url.empty()) {
+    const auto env = [&options](const char* name) { return detail::env(options, name); };
+    config->proxy_url = detail::proxy_from_env(config->server, env);
+  }
   return *std::move(config);
 }
 

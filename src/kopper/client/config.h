@@ -80,7 +80,8 @@ struct LoadOptions {
 
 // Looks at the kubeconfig flag, $KUBECONFIG (a list, merged), the service account of this pod, ~/.kube/config, in that
 // order, and takes the first that is there. Throws Error{Invalid}, one line naming the file and field that is wrong, or
-// saying what was tried. A service account is passed over when a context, cluster or user is asked for.
+// saying what was tried. A service account is passed over when a context, cluster or user is asked for. A kubeconfig
+// without a proxy-url takes HTTPS_PROXY, HTTP_PROXY and NO_PROXY from the environment.
 Config load_config(const LoadOptions& options);
 Config load_config();
 

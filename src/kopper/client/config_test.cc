@@ -7,6 +7,7 @@
 #include <gtest/gtest.h>
 
 #include "kopper/base/error.h"
+#include "kopper/client/detail/proxy_env.h"
 #include "kopper/client/detail/temp_dir.h"
 #include "kopper/client/in_cluster.h"
 #include "kopper/client/kubeconfig.h"
@@ -139,6 +140,44 @@ TEST_F(LoadConfig, PodWithoutATokenOrWithABadPort) {
   EXPECT_THAT(failure(), HasSubstr(fmt::format("in-cluster: {}: no such file", dir_.path("sa/token"))));
   env_["KUBERNETES_SERVICE_PORT"] = "https";
   EXPECT_EQ(failure(), "in-cluster: KUBERNETES_SERVICE_PORT: \"https\" is not a port");
+}
+
+TEST_F(LoadConfig, AProxyFromTheEnvironment) {
+  options_.kubeconfig = dir_.write("config", kubeconfig("api.example.com"));
+  EXPECT_EQ(load().proxy_url, "");
+  env_["HTTP_PROXY"] = "http://wrong:1";
+  env_["https_proxy"] = "proxy:3128";
+  EXPECT_EQ(load().proxy_url, "http://proxy:3128");
+  env_["HTTPS_PROXY"] = "socks5://upper:1080";
+  EXPECT_EQ(load().proxy_url, "socks5://upper:1080");
+  env_["NO_PROXY"] = "other.com, .Example.com";
+  EXPECT_EQ(load().proxy_url, "");
+}
+
+TEST(ProxyFromEnv, NoProxy) {
+  const auto proxied = [](std::string_view server, std::string_view no_proxy) {
+    return !detail::proxy_from_env(server, [&](const char* name) {
+              return std::string_view(name) == "NO_PROXY" ? std::string(no_proxy) : std::string("http://proxy");
+            }).empty();
+  };
+  EXPECT_TRUE(proxied("https://api.example.com", ""));
+  EXPECT_TRUE(proxied("http://api.example.com", ",,"));
+  EXPECT_FALSE(proxied("https://api.example.com", "*"));
+  EXPECT_FALSE(proxied("https://api.example.com", "example.com"));
+  EXPECT_FALSE(proxied("https://example.com", "example.com"));
+  EXPECT_TRUE(proxied("https://example.com", ".example.com"));
+  EXPECT_TRUE(proxied("https://badexample.com", "example.com"));
+  EXPECT_FALSE(proxied("https://api.example.com:6443", "example.com:6443"));
+  EXPECT_TRUE(proxied("https://api.example.com:6443", "example.com:443"));
+  EXPECT_FALSE(proxied("https://10.1.2.3:6443", "10.1.2.3"));
+  EXPECT_FALSE(proxied("https://10.1.2.3:6443", "10.0.0.0/8"));
+  EXPECT_TRUE(proxied("https://11.1.2.3:6443", "10.0.0.0/8,10.0.0.0/99,10/8,x/8"));
+  EXPECT_FALSE(proxied("https://[fd00::1]:6443", "fd00::/8"));
+  EXPECT_FALSE(proxied("https://[fd00::1]:6443", "[fd00::1]:6443"));
+  EXPECT_FALSE(proxied("https://[fd00::1]:6443", "fd00::1"));
+  EXPECT_FALSE(proxied("https://localhost:6443", ""));
+  EXPECT_FALSE(proxied("https://127.8.0.1:6443", ""));
+  EXPECT_FALSE(proxied("https://[::1]:6443", ""));
 }
 
 TEST_F(LoadConfig, WritesForTheOwnerOnly) {

@@ -19,12 +19,21 @@ constexpr auto kTimeLimit = std::chrono::seconds(60);
 constexpr std::size_t kMaxOutput = std::size_t{4} << 20U;
 constexpr std::size_t kMaxWords = 1000;
 
+std::string ca_of(const Pem& ca) {
+  if (!ca.data.empty() || ca.file.empty()) return ca.data;
+  try {
+    return rt::read_file(ca.file);
+  } catch (const Error& error) {
+    throw Error(Code::Invalid, error.what());  // not "not found", which is about the plugin
+  }
+}
+
 json::Object cluster_info(const Config& config) {
   json::Object cluster;
   cluster["server"] = config.server;
   if (!config.tls_server_name.empty()) cluster["tls-server-name"] = config.tls_server_name;
   if (config.insecure) cluster["insecure-skip-tls-verify"] = true;
-  const auto ca = !config.ca.data.empty() || config.ca.file.empty() ? config.ca.data : rt::read_file(config.ca.file);
+  const auto ca = ca_of(config.ca);
   if (!ca.empty()) cluster["certificate-authority-data"] = detail::to_base64(ca);
   if (!config.proxy_url.empty()) cluster["proxy-url"] = config.proxy_url;
   if (config.disable_compression) cluster["disable-compression"] = true;

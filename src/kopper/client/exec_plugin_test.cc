@@ -163,6 +163,13 @@ echo '{{"kind":"ExecCredential","apiVersion":"client.authentication.k8s.io/v1bet
             "\n");
 }
 
+TEST_F(ExecPluginTest, AMissingAuthorityIsNotAMissingPlugin) {
+  config_.exec->provide_cluster_info = true;
+  config_.ca.file = dir_.path("ca.crt");
+  print(R"({"token":"t"})");
+  EXPECT_THAT(failure(Code::Invalid), HasSubstr(config_.ca.file));
+}
+
 TEST_F(ExecPluginTest, AcceptsACertificate) {
   print(R"({"clientCertificateData":"cert","clientKeyData":"key"})");
   ExecPlugin plugin(config_);
