@@ -75,6 +75,7 @@ Fd::Ready::~Ready() {
 
 void Fd::Ready::start() {
   if (!state_->descriptor.is_open()) return finish();
+  if (state_->waiting[side_] != nullptr) throw Error(Code::Internal, "two reads or two writes at once on a stream");
   state_->waiting[side_] = this;
   state_->arm(side_);
 }

@@ -47,9 +47,10 @@ std::shared_ptr<TlsContext::Impl> new_context(const SSL_METHOD* method, const st
   impl->alpn = alpn_wire(alpn);
   auto* ctx = impl->ctx.get();
   SSL_CTX_set_min_proto_version(ctx, TLS1_2_VERSION);
-  SSL_CTX_set_options(ctx, SSL_OP_NO_RENEGOTIATION | SSL_OP_NO_COMPRESSION);
+  SSL_CTX_set_options(ctx, SSL_OP_NO_RENEGOTIATION | SSL_OP_NO_COMPRESSION | SSL_OP_NO_TICKET);
   SSL_CTX_set_mode(ctx, SSL_MODE_RELEASE_BUFFERS | SSL_MODE_ACCEPT_MOVING_WRITE_BUFFER);
-  SSL_CTX_set_session_cache_mode(ctx, SSL_SESS_CACHE_OFF);
+  SSL_CTX_set_session_cache_mode(ctx, SSL_SESS_CACHE_OFF);  // no resumption: connections of operators live long
+  SSL_CTX_set_num_tickets(ctx, 0);
   return impl;
 }
 
@@ -72,7 +73,7 @@ void trust(SSL_CTX* ctx, const std::string& ca_pem, std::string_view what) {
   auto* store = SSL_CTX_get_cert_store(ctx);
   for (const auto& certificate : read_certificates(ca_pem, what)) {
     X509_STORE_add_cert(store, certificate.get());
-    SSL_CTX_add_client_CA(ctx, certificate.get());
+    SSL_CTX_add_client_CA(ctx, certificate.get());  // a server tells clients whom it trusts
   }
   // As Go does: an intermediate, or the server's own certificate, may be the thing that is trusted.
   X509_STORE_set_flags(store, X509_V_FLAG_PARTIAL_CHAIN);
@@ -125,10 +126,10 @@ TlsContext TlsContext::client(const TlsClientOptions& options) {
   const auto impl = new_context(TLS_client_method(), options.alpn);
   auto* ctx = impl->ctx.get();
   impl->verify = !options.insecure;
-  if (options.ca_pem.empty()) {
-    SSL_CTX_set_default_verify_paths(ctx);
-  } else {
+  if (!options.ca_pem.empty()) {
     trust(ctx, options.ca_pem, "certificate authority");
+  } else if (impl->verify) {
+    SSL_CTX_set_default_verify_paths(ctx);
   }
   if (!options.cert_pem.empty() || !options.key_pem.empty()) use_key(ctx, options.cert_pem, options.key_pem, "client");
   if (!impl->alpn.empty()) {
@@ -141,7 +142,6 @@ TlsContext TlsContext::server(const TlsServerOptions& options) {
   const auto impl = new_context(TLS_server_method(), options.alpn);
   auto* ctx = impl->ctx.get();
   use_key(ctx, options.cert_pem, options.key_pem, "server");
-  SSL_CTX_set_num_tickets(ctx, 0);  // no resumption: connections of operators live long
   if (!options.client_ca_pem.empty()) {
     impl->verify = true;
     trust(ctx, options.client_ca_pem, "client certificate authority");
@@ -162,14 +162,15 @@ struct TlsStream::Impl {
   Task<> flush();
   Task<> fill();
   std::string who() const;
-  // Throws the reason of OpenSSL's last failed call.
-  [[noreturn]] void fail(int ssl_error);
+  // The reason of OpenSSL's last failed call.
+  Error error(int ssl_error) const;
 
   const std::unique_ptr<Stream> lower;
   const TlsContext context;
   std::unique_ptr<SSL, FreeWith<SSL_free>> ssl;
-  std::string name;  // the server's, for a client
-  std::string refused;
+  std::string name;             // the server's, for a client
+  std::string refused;          // why the peer's certificate is not accepted
+  std::optional<Error> failed;  // what ended reading
   bool shaking_hands = true;
   std::optional<PeerIdentity> peer;
 
@@ -290,11 +291,12 @@ Error meaning(unsigned long code) {
 
 std::string TlsStream::Impl::who() const { return name.empty() ? "TLS" : fmt::format("TLS with {}", name); }
 
-void TlsStream::Impl::fail(int ssl_error) {
+Error TlsStream::Impl::error(int ssl_error) const {
   const auto code = ssl_error == SSL_ERROR_SSL ? ERR_peek_error() : 0;
   ERR_clear_error();
-  if (!refused.empty()) throw Error(Code::Unauthorized, refused).with(who());
-  throw meaning(code).with(who());
+  auto found = refused.empty() ? meaning(code) : Error(Code::Unauthorized, refused);
+  found.with(who());
+  return found;
 }
 
 Task<> TlsStream::Impl::flush() {
@@ -325,35 +327,21 @@ Task<> TlsStream::Impl::fill() {
   in_end = n;
 }
 
-namespace {
-// Tells the peer why (an alert), as far as that is possible.
-template <class Impl>
-Task<> say_why(Impl* impl) {
-  try {
-    co_await impl->flush();
-  } catch (const Error&) {
-  }
-}
-}  // namespace
-
 Task<> TlsStream::Impl::handshake() {
-  std::exception_ptr failed;
   for (;;) {
     ERR_clear_error();
     const int result = SSL_do_handshake(ssl.get());
     if (result == 1) break;
-    const int error = SSL_get_error(ssl.get(), result);
-    if (error == SSL_ERROR_WANT_READ) {
-      co_await fill();
-      continue;
+    const int kind = SSL_get_error(ssl.get(), result);
+    if (kind != SSL_ERROR_WANT_READ) {
+      const auto why = error(kind);
+      try {
+        co_await flush();  // tells the peer why, as far as that is possible
+      } catch (const Error&) {
+      }
+      throw why;
     }
-    try {
-      fail(error);
-    } catch (const Error&) {
-      failed = std::current_exception();
-    }
-    co_await say_why(this);
-    std::rethrow_exception(failed);
+    co_await fill();
   }
   co_await flush();
   shaking_hands = false;
@@ -393,10 +381,12 @@ Task<std::size_t> TlsStream::read(std::span<char> into) {
     total += n;
     if (total == into.size()) co_return total;
     if (result == 1) continue;  // a record gives at most 16 KB: take all that came
-    const int error = SSL_get_error(ssl, result);
-    if (total > 0) co_return total;  // the same error comes again
-    if (error == SSL_ERROR_ZERO_RETURN) co_return 0;
-    if (error != SSL_ERROR_WANT_READ) impl_->fail(error);
+    const int kind = SSL_get_error(ssl, result);
+    const bool broken = kind != SSL_ERROR_WANT_READ && kind != SSL_ERROR_ZERO_RETURN;
+    if (broken && !impl_->failed) impl_->failed = impl_->error(kind);
+    if (total > 0) co_return total;  // first what came before the end
+    if (broken) throw *impl_->failed;
+    if (kind == SSL_ERROR_ZERO_RETURN) co_return 0;
     co_await impl_->fill();
   }
 }
@@ -407,7 +397,7 @@ Task<> TlsStream::write(std::string_view bytes) {
     ERR_clear_error();
     std::size_t n = 0;
     const int result = SSL_write_ex(impl_->ssl.get(), chunk.data(), chunk.size(), &n);
-    if (result != 1) impl_->fail(SSL_get_error(impl_->ssl.get(), result));
+    if (result != 1) throw impl_->error(SSL_get_error(impl_->ssl.get(), result));
     bytes.remove_prefix(n);
     co_await impl_->flush();
   }

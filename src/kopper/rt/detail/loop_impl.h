@@ -25,6 +25,8 @@ struct Loop::Impl {
   const ClockMode clock;
   Loop* const outer;  // current before this one
   std::shared_ptr<Remote::State> remote;
+  ReadyList ready;  // before io: handlers that die with it may own tasks and timers
+  TimerHeap timers;
   asio::io_context io{1};
   // A real loop waits for ever for posts of other threads. A manual one has no guard: Asio then tells when nothing is
   // left that could happen.
@@ -32,8 +34,6 @@ struct Loop::Impl {
   asio::steady_timer alarm{io};  // Real: wakes the loop for the first timer
   TimePoint alarm_at = TimePoint::max();
   TimePoint manual_now{};
-  ReadyList ready;
-  TimerHeap timers;
   bool running = false;
 
  private:
