@@ -21,7 +21,8 @@ struct ClientOptions {
   std::string user_agent = "kopper";
   // Called with each distinct warning a server sends, once. Default: a log line.
   std::function<void(std::string_view)> on_warning;
-  // Of one call, its retries and the reading of its body included; of a stream until its headers are there. 0: none.
+  // Of one call, its retries and the reading of its body included; of a stream until its headers are there, and of a
+  // list between any two pieces of it. 0: none.
   std::chrono::milliseconds timeout = std::chrono::seconds(60);
   int max_retries = 5;  // of 429, 5xx and broken connections, where repeating is safe (retry.h)
   double qps = 0;       // calls a second that this client allows itself; 0: as many as the server takes

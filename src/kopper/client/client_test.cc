@@ -4,6 +4,7 @@
 #include <gtest/gtest.h>
 
 #include "kopper/base/error.h"
+#include "kopper/client/api.h"
 #include "kopper/client/fake_server.h"
 #include "kopper/rt/loop.h"
 #include "kopper/rt/scope.h"
@@ -103,6 +104,18 @@ TEST_F(ClientTest, TheDeadlineOfAStreamIsThatOfItsHeaders) {
   auto response = loop.run(client({.timeout = 5s}).stream(get()));
   loop.advance(1min);
   EXPECT_EQ(loop.run(response.body->read()), "line");
+}
+
+TEST_F(ClientTest, AListThatStallsIsGivenUp) {
+  server->then_pieces({R"({"items":[{"metadata":{"name":"a"}},)"}, PiecesBody::Then::Stay);
+  const Resource widgets{
+      .group = "example.com", .version = "v1", .plural = "widgets", .kind = "Widget", .namespaced = true};
+  try {
+    run(loop, client({.timeout = 5s}).of(widgets).list());
+    FAIL();
+  } catch (const Error& error) {
+    EXPECT_EQ(error.code, Code::Timeout);
+  }
 }
 
 TEST_F(ClientTest, WarningsAreToldOnce) {

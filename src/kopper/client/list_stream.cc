@@ -2,6 +2,7 @@
 
 #include "kopper/base/error.h"
 #include "kopper/client/request.h"
+#include "kopper/rt/scope.h"
 
 namespace kopper::client {
 
@@ -10,7 +11,7 @@ Task<std::optional<std::string_view>> ListStream::next() {
     items_.clear();
     ends_.clear();
     given_ = 0;
-    const auto chunk = co_await body_->read();
+    const auto chunk = co_await read();
     if (!chunk) {
       auto meta = splitter_.finish();
       if (!meta) throw_error(meta.error(), "the server's list");
@@ -28,11 +29,16 @@ Task<std::optional<std::string_view>> ListStream::next() {
   co_return std::string_view(items_).substr(begin, end - begin);
 }
 
+Task<std::optional<std::string_view>> ListStream::read() {
+  if (patience_.count() <= 0) return body_->read();
+  return rt::timeout(patience_, body_->read());
+}
+
 namespace {
 
 Task<ListStream> opened(Client client, http::Request request) {
   auto response = co_await client.stream(std::move(request));
-  co_return ListStream(std::move(response));
+  co_return ListStream(std::move(response), client.options().timeout);
 }
 
 }  // namespace

@@ -1,5 +1,7 @@
 #pragma once
 
+#include <chrono>
+#include <memory>
 #include <optional>
 #include <string>
 #include <string_view>
@@ -18,7 +20,9 @@ namespace kopper::client {
 // object.
 class ListStream {
  public:
-  explicit ListStream(http::Response response) : body_(std::move(response.body)) {}
+  // A server that sends nothing for `patience` (0: for ever) is given up.
+  ListStream(http::Response response, std::chrono::milliseconds patience)
+      : body_(std::move(response.body)), patience_(patience) {}
 
   // The next object; nothing at the end. Valid until the next call. API servers leave apiVersion and kind out of the
   // objects of a list. Throws Error{Invalid} when the answer is no list.
@@ -29,7 +33,10 @@ class ListStream {
   const std::string& resource_version() const { return meta_.resource_version; }
 
  private:
+  Task<std::optional<std::string_view>> read();
+
   std::unique_ptr<http::Body> body_;
+  std::chrono::milliseconds patience_;
   json::ListSplitter splitter_;
   json::ListMeta meta_;
   // The objects that ended in the last chunk, one after another, and where each ends.
