@@ -8,6 +8,7 @@
 #include <simdjson.h>
 
 #include "kopper/json/detail/path.h"
+#include "kopper/json/detail/plain_run.h"
 #include "kopper/json/detail/utf8.h"
 #include "kopper/json/value.h"
 
@@ -73,6 +74,7 @@ class Builder {
     const bool scalar = text[first] != '{' && text[first] != '[';
     const auto padded = scalar ? scratch_.pad("[", text, "]") : scratch_.pad("", text, "");
     begin_ = padded.data() + (scalar ? 1 : 0);
+    end_ = padded.data() + padded.size() + simdjson::SIMDJSON_PADDING;
 
     ondemand::document document;
     if (const auto error = scratch_.parser.iterate(padded).get(document)) return failed(text, error);
@@ -142,17 +144,16 @@ class Builder {
     const std::size_t first = stack.size();
     for (auto item : object) {
       ondemand::field field;
-      std::string_view key;
+      Value value;
       if (std::move(item).get(field)) return fail("expected a member, ',' or '}'");
-      if (field.unescaped_key().get(key)) return fail("invalid string");
-      stack.emplace_back(std::string(key), Value());
-      const std::size_t at = stack.size() - 1;
-      Value value;  // `stack` grows below, a reference into it would dangle
+      const char* raw = field.key().raw();
+      std::string_view key = plain_string(raw);
+      if (raw[key.size()] != '"' && field.unescaped_key().get(key)) return fail("invalid string");
       if (!any(field.value(), value, depth + 1)) {
-        detail::prepend_key(error_.path, stack[at].first);
+        detail::prepend_key(error_.path, key);
         return false;
       }
-      stack[at].second = std::move(value);
+      stack.emplace_back(key, std::move(value));
     }
     const auto begin = stack.begin() + static_cast<std::ptrdiff_t>(first);
     if (!unique_keys(first)) return false;
@@ -185,11 +186,20 @@ class Builder {
   }
 
   bool string(ondemand::value& source, Value& out) {
-    std::string_view text;
-    if (source.get_string().get(text)) return fail("invalid string");
-    out.data().template emplace<std::string>(text);
+    const char* raw = source.raw_json_token().data() + 1;
+    std::string_view text = plain_string(raw);
+    if (raw[text.size()] == '"') {
+      if (source.get_raw_json_string().error()) return fail("invalid string");  // moves on
+    } else if (source.get_string().get(text)) {
+      return fail("invalid string");
+    }
+    out.data().emplace<std::string>(text);
     return true;
   }
+
+  // The string from `raw` on up to its quote or its first escape. Without the latter there is nothing to unescape:
+  // simdjson would copy it byte by byte when it is built for any x86-64.
+  std::string_view plain_string(const char* raw) const { return {raw, detail::plain_run(raw, end_)}; }
 
   // simdjson 3.0.1 checks the grammar of a float, but misreads one of more than 19 digits: get_number() gives 0,
   // get_double() a neighbour. So its text is read again.
@@ -253,6 +263,7 @@ class Builder {
   Limits limits_;
   ondemand::document* document_ = nullptr;
   const char* begin_ = nullptr;
+  const char* end_ = nullptr;  // padding included
   DecodeError error_;
 };
 

@@ -1,37 +1,15 @@
 #include "kopper/json/writer.h"
 
+#include <algorithm>
 #include <array>
-#include <bit>
 #include <charconv>
 #include <cmath>
-#include <cstring>
+#include <utility>
+
+#include "kopper/json/detail/plain_run.h"
 
 namespace kopper::json {
 namespace {
-
-// A byte of each lane is set in its top bit when the lane needs an escape: below 0x20, '"' or '\'.
-std::uint64_t escapes(std::uint64_t word) {
-  constexpr std::uint64_t kOnes = 0x0101010101010101U;
-  constexpr std::uint64_t kTops = 0x8080808080808080U;
-  const auto zero = [](std::uint64_t x) { return (x - kOnes) & ~x; };
-  const std::uint64_t control = (word - kOnes * 0x20U) & ~word;
-  return (control | zero(word ^ kOnes * '"') | zero(word ^ kOnes * '\\')) & kTops;
-}
-
-// How many bytes from `at` on can be copied as they are. A borrow between lanes can only report too early in a later
-// lane, never hide one, and the first set lane is exact.
-std::size_t clean_run(std::string_view text, std::size_t at) {
-  const std::size_t begin = at;
-  if constexpr (std::endian::native == std::endian::little) {
-    for (std::uint64_t word = 0; at + sizeof word <= text.size(); at += sizeof word) {
-      std::memcpy(&word, text.data() + at, sizeof word);
-      if (const std::uint64_t found = escapes(word))
-        return at + static_cast<std::size_t>(std::countr_zero(found)) / 8 - begin;
-    }
-  }
-  while (at < text.size() && static_cast<unsigned char>(text[at]) >= 0x20 && text[at] != '"' && text[at] != '\\') ++at;
-  return at - begin;
-}
 
 void append_escaped(std::string& out, char c) {
   constexpr std::string_view kHex = "0123456789abcdef";
@@ -143,12 +121,24 @@ struct AppendValue {
 }  // namespace
 
 void append_quoted(std::string& out, std::string_view text) {
-  out.push_back('"');
-  for (std::size_t at = 0; at < text.size();) {
-    const std::size_t run = clean_run(text, at);
-    out.append(text, at, run);
+  const char* const begin = text.data();
+  const char* const end = begin + text.size();
+  const std::size_t plain = detail::plain_run(begin, end);
+  // Room for the quotes and the plain start in one step: most texts are plain to their end.
+  const std::size_t before = out.size();
+  const std::size_t after = before + plain + 2;
+  out.resize_and_overwrite(after, [&](char* to, std::size_t) {
+    to[before] = '"';
+    std::copy_n(begin, plain, to + before + 1);
+    to[after - 1] = '"';
+    return plain == text.size() ? after : after - 1;
+  });
+  if (plain == text.size()) return;
+  for (const char* at = begin + plain; at != end;) {
+    append_escaped(out, *at++);
+    const std::size_t run = detail::plain_run(at, end);
+    out.append(at, run);
     at += run;
-    if (at < text.size()) append_escaped(out, text[at++]);
   }
   out.push_back('"');
 }
