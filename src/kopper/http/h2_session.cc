@@ -393,7 +393,7 @@ std::unique_ptr<H2Session::ClientStream> H2Session::submit(const Request& reques
   return stream;
 }
 
-Task<Response> H2Session::request(Request request) {
+Task<Response> H2Session::request(const Request& request) {
   if (closing()) throw not_processed_error("the connection is closing");
   auto stream = submit(request);
   while (!stream->answered) {

@@ -59,9 +59,9 @@ class H2Session {
   H2Session(const H2Session&) = delete;
   H2Session& operator=(const H2Session&) = delete;
 
-  // Client only. `request.body` goes up as a whole. Throws Error{Unavailable} when the stream or the connection breaks
+  // Client only. `request` outlives the await. Throws Error{Unavailable} when the stream or the connection breaks
   // before the response's headers came.
-  Task<Response> request(Request request);
+  Task<Response> request(const Request& request);
 
   // Tells the peer that no more streams are taken. The session closes when those open are done.
   void goaway();
@@ -90,7 +90,8 @@ class H2Session {
   struct Notice final : rt::Deferred {
     explicit Notice(H2Session& s) : session(s) {}
     void run() noexcept override {
-      if (session.on_change_) session.on_change_();
+      const auto callback = session.on_change_;  // it may destroy the session
+      if (callback) callback();
     }
     H2Session& session;
   };

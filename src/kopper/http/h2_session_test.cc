@@ -28,7 +28,7 @@ struct Call {
 
 Task<> perform(H2Session* session, Request request, Call* call, bool read_body) {
   try {
-    call->response = co_await session->request(std::move(request));
+    call->response = co_await session->request(request);
     if (read_body) call->body = co_await read_all(*call->response->body);
   } catch (const Error& error) {
     call->error = error;

@@ -1,0 +1,269 @@
+#include "kopper/http/server.h"
+
+#include <utility>
+
+#include <fmt/format.h>
+
+#include "kopper/base/error.h"
+#include "kopper/base/log.h"
+#include "kopper/http/detail/h1.h"
+#include "kopper/http/detail/serve.h"
+
+namespace kopper::http {
+namespace {
+
+using detail::H1Head;
+using detail::H1Reader;
+
+constexpr std::size_t kMaxWrite = std::size_t{64} << 10U;
+
+std::optional<Peer> to_peer(const std::optional<rt::PeerIdentity>& identity) {
+  if (!identity) return std::nullopt;
+  return Peer{identity->common_name, identity->organizations};
+}
+
+Request to_request(H1Head head, std::optional<Peer> peer) {
+  Request request;
+  request.method = std::move(head.method);
+  request.target = std::move(head.target);
+  request.headers = std::move(head.headers);
+  request.peer = std::move(peer);
+  return request;
+}
+
+// False when there is more than `limit`.
+Task<bool> read_body(H1Reader& reader, std::string* body, std::size_t limit) {
+  while (const auto piece = co_await reader.body()) {
+    if (piece->size() > limit - body->size()) co_return false;
+    body->append(*piece);
+  }
+  co_return true;
+}
+
+struct Exchange {
+  std::string method;
+  bool chunks_allowed = true;  // HTTP/1.1: not 1.0
+  bool keep_alive = true;      // in: whether the client wants it; out: whether it is so
+};
+
+// The head goes out before the first piece of a body of unknown length: a watch may be silent for long.
+Task<> write_response(rt::Stream* stream, Response response, Exchange* exchange) {
+  const bool has_body = detail::has_body(response.status, exchange->method);
+  const auto length = detail::content_length(response.headers);
+  const bool chunked = has_body && !length && exchange->chunks_allowed;
+  if (has_body && !length && !chunked) exchange->keep_alive = false;  // the end of the connection is that of the body
+  std::string out = detail::response_head(response, chunked, exchange->keep_alive);
+  if (!has_body || !length) {
+    co_await stream->write(out);
+    out.clear();
+  }
+  if (!has_body) co_return;
+
+  std::uint64_t sent = 0;
+  while (const auto piece = co_await response.body->read()) {
+    sent += piece->size();
+    if (chunked) fmt::format_to(std::back_inserter(out), "{:x}\r\n", piece->size());
+    out.append(*piece);
+    if (chunked) out.append("\r\n");
+    if (length && sent < *length && out.size() < kMaxWrite) continue;
+    co_await stream->write(out);
+    out.clear();
+  }
+  if (chunked) out = "0\r\n\r\n";
+  if (!out.empty()) co_await stream->write(out);
+  if (length && sent != *length) throw Error(Code::Internal, "a body is not as long as its content-length says");
+}
+
+Task<> answer(Handler* handler, rt::Stream* stream, Request request, Exchange* exchange, rt::Scope* scope) {
+  auto responding = detail::respond_to(*handler, std::move(request));
+  Response response = co_await responding;
+  auto writing = write_response(stream, std::move(response), exchange);
+  co_await writing;
+  scope->cancel();  // the one who looks out for the client's end
+}
+
+Task<> look_out(H1Reader* reader, rt::Scope* scope) {
+  const bool ended = co_await reader->wait_for_end();
+  if (ended) scope->cancel();
+}
+
+Task<> refuse(rt::Stream* stream, int status, std::string text) {
+  Exchange exchange;
+  exchange.keep_alive = false;
+  auto response = text_response(status, std::move(text));
+  auto writing = write_response(stream, std::move(response), &exchange);
+  co_await writing;
+}
+
+}  // namespace
+
+Server::Server(rt::Listener listener, Handler& handler, ServerOptions options)
+    : handler_(handler), options_(std::move(options)), listener_(std::move(listener)) {
+  tasks_.spawn(accept_loop());
+}
+
+Task<> Server::accept_loop() {
+  while (!stopping_) {
+    if (connections_.size() >= options_.max_connections) {
+      co_await fewer_.wait();
+      continue;
+    }
+    std::unique_ptr<rt::Stream> stream;
+    std::optional<Error> failure;
+    try {
+      stream = co_await listener_.accept();
+    } catch (const Error& error) {
+      failure = error;
+    }
+    if (stream) {
+      tasks_.spawn(serve(std::move(stream)));
+      co_await rt::yield();  // it is counted once it runs
+    } else if (!stopping_) {
+      // Most likely out of file descriptors: others will end.
+      log::warn("cannot accept a connection", {{"error", failure->what()}});
+      co_await rt::sleep(std::chrono::milliseconds(100));
+    }
+  }
+}
+
+Task<> Server::serve(std::unique_ptr<rt::Stream> stream) {
+  const auto connection = connections_.emplace(connections_.end());
+  try {
+    rt::Activity& caller = co_await rt::this_activity();
+    rt::Activity activity(&caller);
+    connection->activity = &activity;
+    auto work = serve_connection(&*connection, std::move(stream));
+    co_await work.in(activity);
+  } catch (const Error& error) {
+    log::debug("a connection ended", {{"error", error.what()}});
+  } catch (const rt::Cancelled&) {
+    // stop(): nothing more to do here
+  }
+  connections_.erase(connection);
+  fewer_.notify();
+}
+
+Task<> Server::serve_connection(Connection* connection, std::unique_ptr<rt::Stream> stream) {
+  if (!options_.tls) {
+    auto serving = serve_h1(connection, std::move(stream), std::nullopt);
+    co_await serving;
+    co_return;
+  }
+  auto handshake = rt::TlsStream::server(std::move(stream), options_.tls());
+  auto secured = co_await rt::timeout(options_.header_timeout, std::move(handshake));
+  auto peer = to_peer(secured->peer());
+  const bool h2 = secured->alpn() == "h2";
+  auto serving = h2 ? serve_h2(connection, std::move(secured), std::move(peer))
+                    : serve_h1(connection, std::move(secured), std::move(peer));
+  co_await serving;
+}
+
+Task<> Server::serve_h2(Connection* connection, std::unique_ptr<rt::Stream> stream, std::optional<Peer> peer) {
+  H2Server role{&handler_, std::move(peer)};
+  H2Session session(std::move(stream), std::move(role), options_.h2);
+  session.on_change([connection] { connection->wake.notify(); });
+  struct IdleTimer final : rt::Timer {
+    explicit IdleTimer(H2Session& s) : session(s) {}
+    void on_timer() override { session.goaway(); }
+    H2Session& session;
+  } idle(session);
+  while (!session.closed()) {
+    if (stopping_) session.goaway();
+    if (session.open_streams() > 0) {
+      idle.disarm();
+    } else if (!idle.armed()) {
+      idle.arm_in(options_.idle_timeout);
+    }
+    co_await connection->wake.wait();
+  }
+}
+
+Task<> Server::serve_h1(Connection* connection, std::unique_ptr<rt::Stream> stream, std::optional<Peer> peer) {
+  H1Reader reader(*stream, H1Reader::Kind::Requests, options_.h2.max_header_bytes);
+  for (bool first = true; !stopping_; first = false) {
+    std::optional<H1Head> head;
+    std::optional<Error> bad;
+    try {
+      connection->idle = true;
+      if (!first) co_await rt::timeout(options_.idle_timeout, reader.wait_for_data());
+      head = co_await rt::timeout(options_.header_timeout, reader.head());
+      connection->idle = false;
+    } catch (const Error& error) {
+      if (error.code != Code::Invalid) throw;
+      bad = error;
+    }
+    if (bad) {
+      co_await refuse(stream.get(), 400, bad->what());
+      co_return;
+    }
+    if (!head) co_return;
+    Exchange exchange{head->method, head->version >= 11, head->keep_alive};
+    Request request = to_request(std::move(*head), peer);
+    if (wants_websocket(request)) {
+      auto serving = serve_websocket(std::move(stream), reader.take_rest(), std::move(request));
+      co_await serving;
+      co_return;
+    }
+    if (same_name(request.headers.get("expect").value_or(""), "100-continue")) {
+      co_await stream->write("HTTP/1.1 100 Continue\r\n\r\n");
+    }
+    const bool complete = co_await read_body(reader, &request.body, options_.h2.max_body_bytes);
+    if (!complete) {
+      co_await refuse(stream.get(), 413, "the request is too large");
+      co_return;
+    }
+    if (stopping_) exchange.keep_alive = false;
+    rt::Scope scope;
+    scope.spawn(answer(&handler_, stream.get(), std::move(request), &exchange, &scope));
+    scope.spawn(look_out(&reader, &scope));
+    co_await scope.join();
+    if (!exchange.keep_alive) break;
+  }
+  co_await stream->shutdown();
+}
+
+Task<> Server::serve_websocket(std::unique_ptr<rt::Stream> stream, std::string rest, Request request) {
+  std::unique_ptr<WebSocket> inner;
+  std::optional<Error> refused;
+  try {
+    auto connecting = handler_.connect(request, offered_subprotocols(request));
+    inner = co_await connecting;
+  } catch (const Error& error) {
+    refused = error;
+  }
+  if (refused) {
+    Exchange exchange;
+    exchange.keep_alive = false;
+    auto writing = write_response(stream.get(), detail::refusal(*refused), &exchange);
+    co_await writing;
+    co_await stream->shutdown();
+    co_return;
+  }
+  auto accepting = websocket_accept(std::move(stream), std::move(rest), std::move(request),
+                                    std::string(inner->subprotocol()), options_.websocket);
+  const auto outer = co_await rt::timeout(options_.header_timeout, std::move(accepting));
+  co_await websocket_bridge(*outer, *inner);
+}
+
+Task<> Server::stop(rt::Duration grace) {
+  stopping_ = true;
+  listener_.close();
+  for (auto& connection : connections_) {
+    if (connection.idle && connection.activity != nullptr) connection.activity->cancel();
+    connection.wake.notify();
+  }
+  struct Deadline final : rt::Timer {
+    explicit Deadline(Server& s) : server(s) {}
+    void on_timer() override {
+      for (auto& connection : server.connections_) {
+        if (connection.activity != nullptr) connection.activity->cancel();
+      }
+    }
+    Server& server;
+  } deadline(*this);
+  deadline.arm_in(grace);
+  fewer_.notify();  // the accept loop, should it wait for room
+  co_await tasks_.join();
+}
+
+}  // namespace kopper::http

@@ -1,0 +1,75 @@
+#pragma once
+
+#include <chrono>
+#include <cstddef>
+#include <cstdint>
+#include <functional>
+#include <list>
+
+#include "kopper/http/detail/signal.h"
+#include "kopper/http/h2_session.h"
+#include "kopper/http/handler.h"
+#include "kopper/http/websocket.h"
+#include "kopper/rt/loop.h"
+#include "kopper/rt/scope.h"
+#include "kopper/rt/stream.h"
+#include "kopper/rt/tls.h"
+
+namespace kopper::http {
+
+struct ServerOptions {
+  // Asked for at each new connection: a new certificate is used from then on. Its alpn should name "h2" and "http/1.1".
+  // None: plain HTTP/1.1.
+  std::function<rt::TlsContext()> tls;
+
+  std::size_t max_connections = 1000;                      // the next one waits to be accepted
+  rt::Duration header_timeout = std::chrono::seconds(10);  // for the TLS handshake, and for each request's headers
+  rt::Duration idle_timeout = std::chrono::seconds(120);   // between requests
+  H2Options h2;                                            // its limits on headers and bodies hold for HTTP/1.1 too
+  WebSocketOptions websocket;
+};
+
+// Serves a Handler on a listener from construction on. HTTP/2 and HTTP/1.1 over TLS, HTTP/1.1 without; WebSockets over
+// HTTP/1.1 go to Handler::connect(). An Error that the handler throws is answered with its http_status, or what fits
+// its code, and its message. A handler whose client is gone is cancelled.
+class Server {
+ public:
+  // `handler` outlives the server.
+  Server(rt::Listener listener, Handler& handler, ServerOptions options = {});
+  Server(const Server&) = delete;
+  Server& operator=(const Server&) = delete;
+
+  // Accepts no more, lets requests in flight finish for `grace`, then breaks off what is left.
+  Task<> stop(rt::Duration grace);
+
+  std::uint16_t port() const { return listener_.port(); }
+  std::size_t connections() const { return connections_.size(); }
+
+ private:
+  // One connection: what stop() must reach.
+  struct Connection {
+    detail::Signal wake;  // stopping, or its session changed
+    rt::Activity* activity = nullptr;
+    bool idle = false;  // HTTP/1.1 and between requests: may be cut off
+  };
+
+  Task<> accept_loop();
+  Task<> serve(std::unique_ptr<rt::Stream> stream);
+  Task<> serve_connection(Connection* connection, std::unique_ptr<rt::Stream> stream);
+  Task<> serve_h2(Connection* connection, std::unique_ptr<rt::Stream> stream, std::optional<Peer> peer);
+  Task<> serve_h1(Connection* connection, std::unique_ptr<rt::Stream> stream, std::optional<Peer> peer);
+  Task<> serve_websocket(std::unique_ptr<rt::Stream> stream, std::string rest, Request request);
+
+  // constant after construction
+  Handler& handler_;
+  const ServerOptions options_;
+
+  // this loop only
+  rt::Listener listener_;
+  std::list<Connection> connections_;
+  bool stopping_ = false;
+  detail::Signal fewer_;  // connections
+  rt::Scope tasks_;
+};
+
+}  // namespace kopper::http
