@@ -91,6 +91,7 @@ class Timer {
  public:
   Timer(const Timer&) = delete;
   Timer& operator=(const Timer&) = delete;
+  virtual ~Timer() { disarm(); }
 
   // Replaces the time set before. Timers of the same time fire in the order in which they were armed.
   void arm(TimePoint when);
@@ -100,7 +101,6 @@ class Timer {
 
  protected:
   Timer() = default;
-  virtual ~Timer() { disarm(); }
   // Called by the loop, disarmed. May arm again, or destroy the timer.
   virtual void on_timer() = 0;
 

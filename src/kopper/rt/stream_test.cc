@@ -142,6 +142,53 @@ TEST(Tcp, SuspendedOperationsMayBeDestroyed) {
   loop.run(yield());
 }
 
+TEST(Tcp, TwoReadsAtOnceAreRefused) {
+  Loop loop;
+  auto listener = Listener::tcp();
+  const auto near = loop.run(connect_tcp("127.0.0.1", listener.port()));
+  Scope scope;
+  scope.spawn([](Stream* from) -> Task<> { co_await read_to_end(from); }(near.get()));
+  loop.poll();
+  EXPECT_THROW(loop.run(read_to_end(near.get())), Error);
+}
+
+TEST(Tcp, WriteToAClosedPeerFails) {
+  Loop loop;
+  auto listener = Listener::tcp();
+  const auto near = loop.run(connect_tcp("127.0.0.1", listener.port()));
+  loop.run(listener.accept())->close();
+  EXPECT_EQ(loop.run(read_to_end(near.get())), "");
+  EXPECT_THROW(loop.run([](Stream* to) -> Task<> {
+    const std::string bytes(1 << 20, 'x');
+    for (;;) co_await to->write(bytes);
+  }(near.get())),
+               Error);
+}
+
+TEST(Listener, IPv6) {
+  Loop loop;
+  std::optional<Listener> listener;
+  try {
+    listener = Listener::tcp("::1");
+  } catch (const Error& error) {
+    GTEST_SKIP() << error.what();  // a machine without IPv6
+  }
+  Scope scope;
+  scope.spawn(serve_one(&*listener));
+  EXPECT_EQ(loop.run(over_tcp("::1", listener->port(), "hello")), "hello");
+}
+
+TEST(Listener, BadAddressIsNamed) {
+  Loop loop;
+  EXPECT_THROW(Listener::tcp("localhost"), Error);
+  EXPECT_THROW(Listener::unix_socket(std::string(200, 'x')), Error);
+}
+
+TEST(Listener, DoesNotReplaceAFileThatIsNoSocket) {
+  Loop loop;
+  EXPECT_THROW(Listener::unix_socket("/dev/null"), Error);
+}
+
 TEST(Listener, CloseEndsAPendingAccept) {
   Loop loop;
   auto listener = Listener::tcp();

@@ -213,6 +213,13 @@ TEST(Process, TimeoutKillsTheWholeGroup) {
   std::filesystem::remove_all(dir);
 }
 
+TEST(Process, WhatIsLeftOfTheGroupEndsWithTheProgram) {
+  Loop loop;
+  const auto result = loop.run(run_process(shell("sleep 1000 & echo done")));
+  EXPECT_EQ(result.out, "done\n");
+  EXPECT_TRUE(result.status.ok());
+}
+
 TEST(Process, HandleSignalsAndWaits) {
   Loop loop;
   Process process(shell("exec sleep 1000"));

@@ -20,13 +20,13 @@ class Deferred {
  public:
   Deferred(const Deferred&) = delete;
   Deferred& operator=(const Deferred&) = delete;
+  virtual ~Deferred() { undefer(); }
 
   void defer() noexcept;    // again while it waits: nothing happens
   void undefer() noexcept;  // not waiting: nothing happens
 
  protected:
   Deferred() = default;
-  virtual ~Deferred() { undefer(); }
   // May destroy the object.
   virtual void run() noexcept = 0;
 
@@ -75,6 +75,7 @@ struct Promise {
 // Destroying a suspended coroutine destroys its leaf: the derived destructor says `if (pending()) withdraw();`.
 class Leaf : private Deferred {
  public:
+  ~Leaf() override;
   bool await_ready() const noexcept { return false; }
 
   template <std::derived_from<Promise> P>
@@ -84,7 +85,6 @@ class Leaf : private Deferred {
 
  protected:
   Leaf() = default;
-  ~Leaf() override;
   // Begins the operation. May call finish() at once: the coroutine then goes on without suspending.
   virtual void start() = 0;
   // The activity was cancelled: stop the operation; it must not call finish() any more. The loop resumes the coroutine

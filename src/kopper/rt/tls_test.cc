@@ -112,6 +112,27 @@ TEST(Tls, CarriesBytesAndSaysGoodbye) {
   EXPECT_EQ(loop.run(read_all(both.client.get())), "bye");
 }
 
+TEST(Tls, BothDirectionsAtOnceOverANarrowPipe) {
+  Loop loop(ClockMode::Manual);
+  auto [near, far] = pipe(1000);
+  Both both;
+  Scope scope;
+  scope.spawn(accept(std::move(far), TlsContext::server(server_options()), &both));
+  scope.spawn(dial(std::move(near), TlsContext::client(client_options()), "api.example", &both));
+  loop.run(scope.join());
+  const std::string much(700'000, 'x');
+  std::string at_client;
+  std::string at_server;
+  const auto read_into = [](Stream* stream, std::string* into) -> Task<> { *into = co_await read_all(stream); };
+  scope.spawn(send_all(both.client.get(), much));
+  scope.spawn(send_all(both.server.get(), much));
+  scope.spawn(read_into(both.client.get(), &at_client));
+  scope.spawn(read_into(both.server.get(), &at_server));
+  loop.run(scope.join());
+  EXPECT_EQ(at_client, much);
+  EXPECT_EQ(at_server, much);
+}
+
 TEST(Tls, ChecksAnIpAddress) {
   Loop loop(ClockMode::Manual);
   EXPECT_TRUE(handshake(loop, client_options(), server_options(), "127.0.0.1").client);
@@ -144,6 +165,42 @@ TEST(Tls, RefusesAnExpiredCertificate) {
   spec.not_after = std::chrono::sys_days(std::chrono::year(2021) / 1 / 1);
   const auto both = handshake(loop, client_options(), server_options(spec));
   EXPECT_EQ(both.client_error, "TLS with api.example: certificate expired at 2021-01-01T00:00:00Z");
+}
+
+TEST(Tls, RefusesACertificateOfTheFuture) {
+  Loop loop(ClockMode::Manual);
+  auto spec = server_spec();
+  spec.not_before = std::chrono::sys_days(std::chrono::year(2999) / 1 / 1);
+  spec.not_after = std::chrono::sys_days(std::chrono::year(3000) / 1 / 1);
+  const auto both = handshake(loop, client_options(), server_options(spec));
+  EXPECT_EQ(both.client_error, "TLS with api.example: certificate is not valid before 2999-01-01T00:00:00Z");
+}
+
+TEST(Tls, RefusesAClientCertificateAsAServer) {
+  Loop loop(ClockMode::Manual);
+  auto spec = server_spec();
+  spec.server = false;
+  const auto both = handshake(loop, client_options(), server_options(spec));
+  EXPECT_EQ(both.client_error, "TLS with api.example: certificate is not for this use (extended key usage)");
+}
+
+TEST(Tls, NeedsAProtocolInCommon) {
+  Loop loop(ClockMode::Manual);
+  auto client = client_options();
+  client.alpn = {"smtp"};
+  const auto both = handshake(loop, client, server_options());
+  EXPECT_EQ(both.client_error, "TLS with api.example: no application protocol in common");
+  EXPECT_EQ(both.client_code, Code::Unavailable);
+}
+
+TEST(Tls, AlpnIsOptional) {
+  Loop loop(ClockMode::Manual);
+  auto client = client_options();
+  client.alpn.clear();
+  const auto both = handshake(loop, client, server_options());
+  ASSERT_TRUE(both.client && both.server);
+  EXPECT_EQ(both.client->alpn(), "");
+  EXPECT_EQ(both.server->alpn(), "");
 }
 
 TEST(Tls, InsecureChecksNothing) {
