@@ -60,8 +60,6 @@ endif()
 find_package(PkgConfig REQUIRED)
 pkg_check_modules(nghttp2 REQUIRED IMPORTED_TARGET libnghttp2)
 pkg_check_modules(yaml REQUIRED IMPORTED_TARGET yaml-0.1)
-pkg_check_modules(re2 REQUIRED IMPORTED_TARGET re2)
-pkg_check_modules(xxhash REQUIRED IMPORTED_TARGET libxxhash)
 
 function(kopper_test name)
   cmake_parse_arguments(arg "" "" "SOURCES;DEPS;LIBS;LABELS" ${ARGN})
