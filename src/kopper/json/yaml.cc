@@ -255,7 +255,7 @@ class Reader {
       Event event;
       Value value;
       if (!next(event)) return false;
-      if (!child(event, value, depth + 1) || (is_merge && !merge(event, std::move(value), merged))) {
+      if (!child(event, value, depth + 1) || (is_merge && !merge(event, value, merged))) {
         detail::prepend_key(error_.path, key);
         return false;
       }
@@ -284,7 +284,8 @@ class Reader {
     return true;
   }
 
-  bool merge(const Event& event, Value value, std::vector<Object>& merged) {
+  // Takes what `value` holds.
+  bool merge(const Event& event, Value& value, std::vector<Object>& merged) {
     if (Object* object = value.as_object()) {
       merged.push_back(std::move(*object));
       return true;
