@@ -86,7 +86,7 @@ TEST(Signal, WaitMayBeGivenUp) {
 }
 
 class Files : public testing::Test {
- protected:
+ public:
   Files() {
     std::string name = testing::TempDir() + "rt_test.XXXXXX";
     dir = ::mkdtemp(name.data());

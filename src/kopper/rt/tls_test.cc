@@ -12,7 +12,6 @@ namespace {
 
 using namespace std::chrono_literals;
 using testing::ElementsAre;
-using testing::StartsWith;
 
 const CertifiedKey& ca() {
   static const auto made = make_ca("test-ca");
