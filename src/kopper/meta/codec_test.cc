@@ -232,6 +232,28 @@ TEST(Encode, OmitsZeroWhereTheTableSaysSo) {
   EXPECT_EQ(out, R"({}{"ready":3,"ok":true})");
 }
 
+TEST(Encode, OmitsAZeroStructWhereTheTableSaysSo) {
+  struct Status {
+    int32_t replicas;
+    std::string phase;
+  };
+  struct Object {
+    Status status;
+  };
+  static constexpr Field status_fields[] = {
+      {.name = "replicas", .offset = offsetof(Status, replicas), .type = &type_of<int32_t>(), .required = true},
+      {.name = "phase", .offset = offsetof(Status, phase), .type = &type_of<std::string>(), .required = true}};
+  static constexpr Type status_type = record<Status>(status_fields);
+  static constexpr Field fields[] = {
+      {.name = "status", .offset = offsetof(Object, status), .type = &status_type, .omit_zero = true}};
+  static constexpr Type type = record<Object>(fields);
+  const Object none{}, some{{0, "Pending"}};
+  std::string out;
+  encode_to(out, type, &none);
+  encode_to(out, type, &some);
+  EXPECT_EQ(out, R"({}{"status":{"replicas":0,"phase":"Pending"}})");
+}
+
 TEST(Encode, RoundTripsEveryShape) {
   Everything e{.bytes = {"\x01\xff"},
                .mode = Mode::Fast,

@@ -63,8 +63,9 @@ struct Field {
   std::string_view name;  // in JSON; at most kMaxName bytes that need no escape
   std::uint32_t offset;
   const Type* type;
-  bool required = false;   // in the schema, and written even when empty
-  bool omit_zero = false;  // a plain number or bool that is not written when it is 0 or false
+  bool required = false;  // in the schema, and written even when empty
+  // A plain number, bool or struct that is not written when all of it is 0, false or empty, required or not.
+  bool omit_zero = false;
 
   // Server-side apply: how a list or object merges, and for Map the members that tell items apart.
   Topology topology = Topology::Default;

@@ -46,6 +46,13 @@ bool zero(const Type& type, const void* value) {
     case Shape::Uint64: return as<std::uint64_t>(value) == 0;
     case Shape::Double: return as<double>(value) == 0;
     case Shape::Enum: return enumerator(type, value) == 0;
+    case Shape::Record:
+      if (type.kind != nullptr) return false;
+      for (const Field& field : type.fields) {
+        const void* at = member(value, field);
+        if (!empty(*field.type, at) && !zero(*field.type, at)) return false;
+      }
+      return true;
     default: return false;
   }
 }
@@ -53,7 +60,7 @@ bool zero(const Type& type, const void* value) {
 bool omitted(const Field& field, const void* value) {
   const Shape shape = field.type->shape;
   if (shape == Shape::Optional) return empty(*field.type, value);  // there is nothing to write, required or not
-  if (field.required) return false;
+  if (field.required && !field.omit_zero) return false;
   return empty(*field.type, value) || (field.omit_zero && zero(*field.type, value));
 }
 

@@ -32,7 +32,7 @@ inline const Type& unwrap(const Type& type) { return type.shape == Shape::Option
 std::uint64_t enumerator(const Type& type, const void* value);
 // Says nothing: an encoded object leaves it out unless it is required.
 bool empty(const Type& type, const void* value);
-// A plain number, bool or enum that is 0.
+// A plain number, bool or enum that is 0, or a struct of nothing but zeros and empty things, required or not.
 bool zero(const Type& type, const void* value);
 bool omitted(const Field& field, const void* value);
 
