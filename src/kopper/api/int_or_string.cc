@@ -6,6 +6,8 @@
 
 #include <fmt/format.h>
 
+#include "kopper/json/writer.h"
+
 namespace kopper::api {
 
 std::string IntOrString::str() const {
@@ -31,3 +33,32 @@ std::expected<std::int32_t, DecodeError> scaled(const IntOrString& value, std::i
 }
 
 }  // namespace kopper::api
+
+namespace kopper::meta {
+
+bool Codec<api::IntOrString>::read(Token token, api::IntOrString& out) {
+  if (token.quoted) {
+    out = token.text;
+    return true;
+  }
+  int number = 0;
+  const auto* end = token.text.data() + token.text.size();
+  const auto result = std::from_chars(token.text.data(), end, number);
+  if (result.ec != std::errc{} || result.ptr != end) return false;
+  out = number;
+  return true;
+}
+
+void Codec<api::IntOrString>::write(const api::IntOrString& value, json::Writer& out) {
+  if (const auto* number = value.as_int())
+    out.value(*number);
+  else
+    out.value(*value.as_string());
+}
+
+json::Value Codec<api::IntOrString>::schema() {
+  return json::Object{{"anyOf", json::Array{json::Object{{"type", "integer"}}, json::Object{{"type", "string"}}}},
+                      {"x-kubernetes-int-or-string", true}};
+}
+
+}  // namespace kopper::meta

@@ -8,6 +8,7 @@
 #include <variant>
 
 #include "kopper/base/error.h"
+#include "kopper/meta/type.h"
 
 namespace kopper::api {
 
@@ -41,3 +42,10 @@ enum class Rounding : std::uint8_t { Up, Down };
 std::expected<std::int32_t, DecodeError> scaled(const IntOrString& value, std::int32_t total, Rounding rounding);
 
 }  // namespace kopper::api
+
+template <>
+struct kopper::meta::Codec<kopper::api::IntOrString> {
+  static bool read(Token token, api::IntOrString& out);
+  static void write(const api::IntOrString& value, json::Writer& out);
+  static json::Value schema();
+};

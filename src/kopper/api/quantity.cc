@@ -7,6 +7,8 @@
 
 #include <fmt/format.h>
 
+#include "kopper/json/writer.h"
+
 namespace kopper::api {
 namespace {
 
@@ -217,3 +219,23 @@ Quantity& Quantity::operator+=(const Quantity& other) {
 Quantity& Quantity::operator-=(const Quantity& other) { return *this += -other; }
 
 }  // namespace kopper::api
+
+namespace kopper::meta {
+
+bool Codec<api::Quantity>::read(Token token, api::Quantity& out) {
+  const auto parsed = api::Quantity::parse(token.text);
+  if (parsed) out = *parsed;
+  return parsed.has_value();
+}
+
+void Codec<api::Quantity>::write(const api::Quantity& value, json::Writer& out) { out.value(value.str()); }
+
+json::Value Codec<api::Quantity>::schema() {
+  return json::Object{
+      {"anyOf", json::Array{json::Object{{"type", "integer"}}, json::Object{{"type", "string"}}}},
+      {"pattern",
+       R"(^(\+|-)?(([0-9]+(\.[0-9]*)?)|(\.[0-9]+))(([KMGTPE]i)|[numkMGTPE]|([eE](\+|-)?(([0-9]+(\.[0-9]*)?)|(\.[0-9]+))))?$)"},
+      {"x-kubernetes-int-or-string", true}};
+}
+
+}  // namespace kopper::meta

@@ -8,6 +8,7 @@
 #include <string_view>
 
 #include "kopper/base/error.h"
+#include "kopper/meta/type.h"
 
 namespace kopper::api {
 
@@ -70,3 +71,11 @@ class Quantity {
 };
 
 }  // namespace kopper::api
+
+// A string, or a number as a person may write it in YAML.
+template <>
+struct kopper::meta::Codec<kopper::api::Quantity> {
+  static bool read(Token token, api::Quantity& out);
+  static void write(const api::Quantity& value, json::Writer& out);
+  static json::Value schema();
+};

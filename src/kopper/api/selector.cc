@@ -7,6 +7,7 @@
 #include <fmt/format.h>
 #include <fmt/ranges.h>
 
+#include "kopper/api/gen/meta_v1.h"
 #include "kopper/api/validation.h"
 
 namespace kopper::api {
@@ -26,10 +27,6 @@ void sort_unique(std::vector<std::string>& values) {
   std::ranges::sort(values);
   const auto [first, last] = std::ranges::unique(values);
   values.erase(first, last);
-}
-
-void sort_by_key(std::vector<Requirement>& requirements) {
-  std::ranges::stable_sort(requirements, {}, &Requirement::key);
 }
 
 // What is wrong with a requirement, in the server's words, or "".
@@ -207,13 +204,35 @@ std::expected<Selector, DecodeError> Selector::parse(std::string_view text) {
   if (!requirements) return std::unexpected(std::move(requirements.error()));
   Selector out;
   out.requirements_ = std::move(*requirements);
-  sort_by_key(out.requirements_);
+  std::ranges::sort(out.requirements_);
   return out;
 }
 
 Selector Selector::of(const Labels& labels) {
   Selector out;
   for (const auto& [key, value] : labels) out.requirements_.push_back({key, Op::Equals, {value}});
+  return out;
+}
+
+std::expected<Selector, DecodeError> Selector::from(const metav1::LabelSelector& selector) {
+  static constexpr std::pair<std::string_view, Op> kOps[] = {
+      {"In", Op::In}, {"NotIn", Op::NotIn}, {"Exists", Op::Exists}, {"DoesNotExist", Op::DoesNotExist}};
+  Selector out = of(selector.matchLabels);
+  for (std::size_t i = 0; i < selector.matchExpressions.size(); ++i) {
+    const auto& expression = selector.matchExpressions[i];
+    const auto* op = std::ranges::find(kOps, expression.operator_, &std::pair<std::string_view, Op>::first);
+    const auto path = fmt::format("matchExpressions[{}]", i);
+    if (op == std::end(kOps)) {
+      return std::unexpected(
+          DecodeError{fmt::format("\"{}\" is not a valid label selector operator", expression.operator_), path, 0});
+    }
+    out.requirements_.push_back({expression.key, op->second, expression.values});
+    sort_unique(out.requirements_.back().values);
+  }
+  for (const auto& r : out.requirements_) {
+    if (auto wrong = complaint(r); !wrong.empty()) return std::unexpected(DecodeError{std::move(wrong), "", 0});
+  }
+  std::ranges::sort(out.requirements_);
   return out;
 }
 
@@ -233,7 +252,7 @@ std::string Selector::str() const {
 Selector& Selector::add(Requirement requirement) {
   sort_unique(requirement.values);
   requirements_.push_back(std::move(requirement));
-  sort_by_key(requirements_);
+  std::ranges::sort(requirements_);
   return *this;
 }
 

@@ -1,5 +1,6 @@
 #pragma once
 
+#include <compare>
 #include <cstdint>
 #include <expected>
 #include <functional>
@@ -13,6 +14,10 @@
 
 namespace kopper::api {
 
+namespace metav1 {
+struct LabelSelector;
+}
+
 // One condition on one label. `values` is sorted and without doubles.
 struct Requirement {
   enum class Op : std::uint8_t { Equals, NotEquals, In, NotIn, Exists, DoesNotExist, GreaterThan, LessThan };
@@ -24,7 +29,8 @@ struct Requirement {
   bool matches(const Labels& labels) const;
   std::string str() const;
 
-  friend bool operator==(const Requirement&, const Requirement&) = default;
+  // By key first.
+  friend auto operator<=>(const Requirement&, const Requirement&) = default;
 };
 
 // Selects objects by their labels; all requirements must hold, and none selects everything.
@@ -36,11 +42,13 @@ class Selector {
   static std::expected<Selector, DecodeError> parse(std::string_view text);
   // a=b for each label.
   static Selector of(const Labels& labels);
+  // Of a workload or a network policy. An empty one selects everything; what an absent one means is up to its field.
+  static std::expected<Selector, DecodeError> from(const metav1::LabelSelector& selector);
   static Selector everything() { return {}; }
 
   bool matches(const Labels& labels) const;
   bool empty() const { return requirements_.empty(); }
-  // Sorted by key.
+  // Sorted.
   const std::vector<Requirement>& requirements() const { return requirements_; }
   // As a query parameter; parse(str()) is the same selector.
   std::string str() const;

@@ -5,6 +5,8 @@
 
 #include <fmt/format.h>
 
+#include "kopper/json/writer.h"
+
 namespace kopper::api {
 namespace {
 
@@ -121,3 +123,31 @@ template class BasicTime<seconds>;
 template class BasicTime<microseconds>;
 
 }  // namespace kopper::api
+
+namespace kopper::meta {
+
+template <class Unit>
+bool Codec<api::BasicTime<Unit>>::read(Token token, api::BasicTime<Unit>& out) {
+  if (!token.quoted) return false;
+  const auto parsed = api::BasicTime<Unit>::parse(token.text);
+  if (parsed) out = *parsed;
+  return parsed.has_value();
+}
+
+template <class Unit>
+void Codec<api::BasicTime<Unit>>::write(const api::BasicTime<Unit>& value, json::Writer& out) {
+  if (value.is_set())
+    out.value(value.str());
+  else
+    out.null();
+}
+
+template <class Unit>
+json::Value Codec<api::BasicTime<Unit>>::schema() {
+  return json::Object{{"type", "string"}, {"format", "date-time"}};
+}
+
+template struct Codec<api::Time>;
+template struct Codec<api::MicroTime>;
+
+}  // namespace kopper::meta

@@ -7,6 +7,7 @@
 #include <string_view>
 
 #include "kopper/base/error.h"
+#include "kopper/meta/type.h"
 
 namespace kopper::api {
 
@@ -51,3 +52,11 @@ extern template class BasicTime<std::chrono::seconds>;
 extern template class BasicTime<std::chrono::microseconds>;
 
 }  // namespace kopper::api
+
+template <class Unit>
+struct kopper::meta::Codec<kopper::api::BasicTime<Unit>> {
+  static bool read(Token token, api::BasicTime<Unit>& out);
+  static void write(const api::BasicTime<Unit>& value, json::Writer& out);
+  static bool empty(const api::BasicTime<Unit>& value) { return !value.is_set(); }
+  static json::Value schema();
+};
