@@ -11,6 +11,7 @@
 
 #include "kopper/client/client.h"
 #include "kopper/client/codec.h"
+#include "kopper/client/partial_object.h"
 #include "kopper/client/raw_api.h"
 #include "kopper/client/watch.h"
 #include "kopper/meta/encode_over.h"
@@ -151,8 +152,14 @@ class Api {
     if constexpr (std::same_as<T, json::Value>) {
       return detail::decode_later<T>(raw_.replace(std::move(key), to_json(object), std::move(options)));
     } else {
-      RawApi::Change change = [object = std::move(object)](std::string_view live) { return over(live, object); };
-      return detail::decode_later<T>(raw_.change(std::move(key), std::move(change), std::move(options), 1));
+      const bool any_version = object.metadata.resourceVersion.empty();
+      RawApi::Change change = [object = std::move(object), any_version](std::string_view live) mutable {
+        // Custom resources are not replaced without a version.
+        if (any_version) object.metadata.resourceVersion = head_of(live).resource_version;
+        return over(live, object);
+      };
+      return detail::decode_later<T>(
+          raw_.change(std::move(key), std::move(change), std::move(options), any_version ? kAttempts : 1));
     }
   }
 
@@ -161,7 +168,6 @@ class Api {
   Task<T> modify(Key key, std::function<void(T&)> fn, WriteOptions options = WriteOptions()) const
     requires Whole<T>
   {
-    constexpr int kAttempts = 10;
     RawApi::Change change = [fn = std::move(fn)](std::string_view live) -> std::optional<std::string> {
       auto object = detail::decoded<T>(live);
       const auto before = to_json(object);
@@ -202,6 +208,8 @@ class Api {
   const RawApi& raw() const { return raw_; }
 
  private:
+  static constexpr int kAttempts = 10;  // of a write that others may be faster with
+
   static std::string over(std::string_view live, const T& object) {
     if constexpr (std::same_as<T, json::Value>) {
       return to_json(object);

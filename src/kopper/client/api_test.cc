@@ -119,6 +119,17 @@ TEST_F(ApiTest, UpdateKeepsWhatTheTypeDoesNotKnow) {
   EXPECT_EQ(body(1)["metadata"].text("resourceVersion"), "5");
 }
 
+TEST_F(ApiTest, UpdateWithoutAVersionReplacesWhateverIsThere) {
+  server->then(200, stored(1))
+      .then(409, status_json(409, "Conflict", "modified"))
+      .then(200, stored(2, "8"))
+      .then(200, stored(4, "9"));
+  EXPECT_TRUE(loop.run(widgets().update(widget(4))));
+  EXPECT_EQ(body(1)["metadata"].text("resourceVersion"), "5");
+  EXPECT_EQ(body(3)["metadata"].text("resourceVersion"), "8");
+  EXPECT_EQ(body(3)["spec"]["weight"], json::Value(9));
+}
+
 TEST_F(ApiTest, ConflictIsAValue) {
   server->then(200, stored(1)).then(409, status_json(409, "Conflict", "the object has been modified"));
   const auto updated = loop.run(widgets().update(widget(4, "4")));

@@ -71,7 +71,8 @@ Task<http::Response> Client::attempt(std::shared_ptr<State> state, http::Request
   co_await state->admit();
   auto response = co_await state->transport->handle(std::move(request));
   state->surface(response.headers);
-  if (response.status < 400) co_return response;
+  // A redirect is no answer either: API servers send none, login pages of proxies do.
+  if (response.status < 300) co_return response;
   auto body = co_await http::read_all(*response.body, kMaxErrorBody);
   throw error_from(response.status, response.headers, body);
 }

@@ -31,7 +31,7 @@ struct ClientOptions {
 
 template <class T>
 class Api;
-struct PartialObject;
+struct PartialObject;  // partial_object.h
 
 // The door to one API server: a transport (which knows the address and the credentials) and the manners of a good
 // client. Loop-confined; cheap to copy: copies share everything. Tasks keep what they need alive.
@@ -48,7 +48,7 @@ class Client {
   // Only apiVersion, kind and metadata travel.
   Api<PartialObject> metadata_of(Resource resource) const;
 
-  // One call, retried where that is safe. Returns the body; a status of 400 and more is thrown as Error (status.h).
+  // One call, retried where that is safe. Returns the body; a status of 300 and more is thrown as Error (status.h).
   Task<std::string> call(http::Request request) const;
   // The same without reading the body: lists, watches, logs.
   Task<http::Response> stream(http::Request request) const;

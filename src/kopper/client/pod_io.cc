@@ -102,7 +102,7 @@ Task<std::optional<Session::Output>> Session::read() {
     if (message->data.empty()) continue;
     const auto channel = static_cast<Channel>(message->data.front());
     message->data.erase(0, 1);
-    if (channel == Channel::Error) status_ = std::move(message->data);
+    if (channel == Channel::Error) status_ += message->data;
     // The channels are opened by empty messages, and v5 has signals that only say that one is closed.
     if (channel != Channel::Stdout && channel != Channel::Stderr) continue;
     if (message->data.empty()) continue;

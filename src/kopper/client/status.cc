@@ -33,6 +33,9 @@ Code code_of(int http_status, std::string_view reason) {
 
 std::string_view phrase(int http_status) {
   switch (http_status) {
+    case 301: return "Moved Permanently";
+    case 302: return "Found";
+    case 307: return "Temporary Redirect";
     case 400: return "Bad Request";
     case 401: return "Unauthorized";
     case 403: return "Forbidden";

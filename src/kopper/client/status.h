@@ -13,7 +13,7 @@
 // What servers say besides objects: Status answers, Retry-After, warnings. Pure.
 namespace kopper::client {
 
-// The error behind an answer of 400 and more, with the server's reason, causes and message. A body that is no Status
+// The error behind an answer of 300 and more, with the server's reason, causes and message. A body that is no Status
 // (a proxy's text or HTML) is quoted in short. A 404 that names no object is Unsupported: not the object is missing but
 // its kind, so that nobody takes a missing CRD for a missing object.
 Error error_from(int http_status, const http::Headers& headers, std::string_view body);

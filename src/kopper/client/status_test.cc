@@ -77,6 +77,7 @@ TEST(StatusTest, ProxiesAreQuotedInOneLine) {
   EXPECT_EQ(error.http_status, 502);
   EXPECT_LT(std::string(error_from(500, {}, std::string(10'000, 'x')).what()).size(), 300U);
   EXPECT_STREQ(error_from(418, {}, "").what(), "the server answered 418");
+  EXPECT_STREQ(error_from(302, {}, "<a href=\"/login\">Log in</a>").what(), "the server answered 302 Found: Log in");
   // JSON that is no Status.
   EXPECT_STREQ(error_from(500, {}, R"({"a":1})").what(), R"(the server answered 500 Internal Server Error: {"a":1})");
 }
