@@ -1,4 +1,4 @@
-// The canonical form is stable, and small amounts agree with plain integer arithmetic done another way.
+// The canonical form means the same amount, and small amounts agree with plain integer arithmetic done another way.
 #include <cstdint>
 #include <cstdlib>
 #include <optional>
@@ -41,7 +41,10 @@ extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size
   if (const auto expected = whole_units(text)) check(q.has_value() && q->as_int64() == *expected);
   if (!q) return 0;
   const auto again = Quantity::parse(q->str());
-  check(again.has_value() && *again == *q && again->str() == q->str());
+  check(again.has_value() && *again == *q);
+  // 62.5Ki prints as 64000, as Kubernetes does, and that is 64k when it is read: the second time it is stable.
+  const auto third = Quantity::parse(again->str());
+  check(third.has_value() && *third == *q && third->str() == again->str());
   check((*q - *q).is_zero());
   check(-(-*q) == *q);
   if (const auto whole = q->as_int64()) check(Quantity(*whole) == *q && q->value() == *whole);
