@@ -1,0 +1,127 @@
+#include "args.h"
+
+#include <map>
+
+#include <CLI/CLI.hpp>
+
+namespace kopper::cmd {
+namespace {
+
+const std::map<std::string, Output> kOutputs{{"table", Output::Table},
+                                             {"wide", Output::Wide},
+                                             {"json", Output::Json},
+                                             {"yaml", Output::Yaml},
+                                             {"name", Output::Name}};
+
+void add_connection(CLI::App& app, Args& args) {
+  app.add_option("--kubeconfig", args.kubeconfig,
+                 "Path to the kubeconfig (default: $KUBECONFIG, in-cluster, ~/.kube/config)");
+  app.add_option("--context", args.context, "Context of the kubeconfig to use");
+  app.add_option("--as", args.as_user, "Act as this user");
+  app.add_option("--as-group", args.as_groups, "Act as a member of this group (repeatable)");
+  app.add_option_function<int>(
+         "--timeout", [&args](int seconds) { args.timeout = std::chrono::seconds(seconds); },
+         "Seconds to wait for the cluster before giving up")
+      ->default_str("60")
+      ->check(CLI::PositiveNumber);
+}
+
+void add_namespace(CLI::App& verb, Args& args) {
+  verb.add_option("-n,--namespace", args.namespace_, "Namespace (default: the context's)");
+}
+
+void add_selection(CLI::App& verb, Args& args) {
+  verb.add_option("resource", args.resource,
+                  "Kind, plural or short name, with its group if need be: po, deployments.apps, pods/web")
+      ->required();
+  verb.add_option("name", args.names, "Names of objects");
+  add_namespace(verb, args);
+  verb.add_flag("-A,--all-namespaces", args.all_namespaces, "In all namespaces");
+  verb.add_option("-l,--selector", args.label_selector, "Label selector: app=web,tier in (a,b),!canary");
+  verb.add_option("--field-selector", args.field_selector, "Field selector: metadata.name=web");
+}
+
+void add_output(CLI::App& verb, Args& args) {
+  verb.add_option("-o,--output", args.output, "table, wide, json, yaml or name")
+      ->transform(CLI::CheckedTransformer(kOutputs).description(""))
+      ->type_name("FORMAT");
+}
+
+CLI::App* add_get(CLI::App& app, Args& args) {
+  auto* verb = app.add_subcommand("get", "Show objects");
+  add_selection(*verb, args);
+  add_output(*verb, args);
+  verb->add_flag("--no-headers", args.no_headers, "Leave the header line out");
+  verb->add_flag("--ignore-not-found", args.ignore_not_found, "An object that is not there is no error");
+  return verb;
+}
+
+CLI::App* add_apply(CLI::App& app, Args& args) {
+  auto* verb = app.add_subcommand("apply", "Make objects be as files say (server-side apply)");
+  verb->add_option("-f,--filename", args.files, "File, folder or - for standard input (repeatable)")->required();
+  add_namespace(*verb, args);
+  add_output(*verb, args);
+  verb->add_option("--field-manager", args.field_manager, "Who owns the fields")->capture_default_str();
+  verb->add_flag("--force-conflicts", args.force_conflicts, "Take fields that others own");
+  verb->add_flag("--dry-run", args.dry_run, "Ask the server, change nothing");
+  return verb;
+}
+
+CLI::App* add_delete(CLI::App& app, Args& args) {
+  auto* verb = app.add_subcommand("delete", "Delete objects by name, selector or file");
+  add_selection(*verb, args);
+  verb->get_option("resource")->required(false);
+  verb->add_option("-f,--filename", args.files, "Delete what these files name (repeatable)");
+  verb->add_option("--cascade", args.cascade, "What happens to owned objects: background, foreground or orphan")
+      ->check(CLI::IsMember({"background", "foreground", "orphan"}).description(""))
+      ->capture_default_str();
+  verb->add_option("--grace-period", args.grace_period, "Seconds a pod is given to stop");
+  verb->add_flag("--ignore-not-found", args.ignore_not_found, "An object that is not there is no error");
+  verb->add_flag("--wait", args.wait, "Return when the objects are gone");
+  verb->add_flag("--dry-run", args.dry_run, "Ask the server, change nothing");
+  return verb;
+}
+
+CLI::App* add_watch(CLI::App& app, Args& args) {
+  auto* verb = app.add_subcommand("watch", "Follow changes until stopped; goes on over disconnects");
+  add_selection(*verb, args);
+  add_output(*verb, args);
+  verb->add_flag("!--only-changes", args.initial, "Do not show what is there already");
+  return verb;
+}
+
+CLI::App* add_version(CLI::App& app, Args& args) {
+  auto* verb = app.add_subcommand("version", "Show the version of kopper and of the cluster");
+  verb->add_flag("--client", args.client_only, "Only kopper's own");
+  add_output(*verb, args);
+  return verb;
+}
+
+}  // namespace
+
+Parsed parse_args(int argc, char** argv) {
+  Args args;
+  CLI::App app("kopper: talk to a Kubernetes API server", "kopper");
+  app.require_subcommand(1);
+  app.fallthrough();  // so that the options of all verbs may stand after the verb too
+  add_connection(app, args);
+  app.get_formatter()->column_width(34);
+  app.footer("Exit codes: 0 ok, 1 failure, 2 usage, 3 time-out, 4 conflict, 5 invalid input, 6 cluster unreachable");
+  const std::pair<CLI::App*, Verb> verbs[] = {{add_get(app, args), Verb::Get},
+                                              {add_apply(app, args), Verb::Apply},
+                                              {add_delete(app, args), Verb::Delete},
+                                              {add_watch(app, args), Verb::Watch},
+                                              {add_version(app, args), Verb::Version}};
+  for (const auto& [app_verb, verb] : verbs) app_verb->footer("Options of every verb: kopper --help");
+  try {
+    app.parse(argc, argv);
+  } catch (const CLI::ParseError& error) {
+    return {std::nullopt, app.exit(error) == 0 ? 0 : 2};
+  }
+  for (const auto& [app_verb, verb] : verbs) {
+    if (app_verb->parsed()) args.verb = verb;
+  }
+  return {std::move(args), 0};
+}
+
+}  // namespace kopper::cmd
