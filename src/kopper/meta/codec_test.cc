@@ -100,7 +100,7 @@ std::string error(std::string_view json, DecodeOptions options = {}) {
 TEST(Decode, KeepsInitialisersOfWhatIsAbsentOrNull) {
   for (const char* json :
        {"{}", R"({"flag":null,"i32":null,"text":null,"list":null,"port":null,"mode":null,"labels":null,
-                                    "temperature":null,"pair":null,"bytes":null,"maybe":null,"any":null,"self":null})"}) {
+                                    "temperature":null,"pair":null,"bytes":null,"maybe":null,"self":null})"}) {
     const auto e = ok<Everything>(json);
     EXPECT_TRUE(e.flag);
     EXPECT_EQ(e.i32, -1);
@@ -214,6 +214,28 @@ TEST(Encode, LeavesOutWhatSaysNothing) {
   EXPECT_EQ(encode(Outer{}), R"({"needed":{},"text":""})");
   EXPECT_EQ(encode(Outer{.plain = {.b = 0}, .set = Inner{}, .list = {{}}, .map = {{"k", {}}}}),
             R"({"plain":{"b":0},"set":{},"list":[{}],"map":{"k":{}},"needed":{},"text":""})");
+}
+
+struct Initialised {
+  std::string text = "initial";
+  std::vector<int32_t> list{1};
+  std::optional<int32_t> maybe = 2;
+  json::Value any = 3;
+  Port port{.name = "web"};
+  std::vector<Port> ports;
+};
+
+TEST(Encode, WritesEmptyOverAnInitialiser) {
+  const Initialised none{.text = "", .list = {}, .maybe = {}, .any = {}, .port = {}, .ports = {{}}};
+  const std::string json = encode(none);
+  EXPECT_EQ(json, R"({"text":"","list":[],"maybe":null,"any":null,"port":{"name":"","containerPort":0},)"
+                  R"("ports":[{"containerPort":0}]})");
+  const auto back = ok<Initialised>(json);
+  EXPECT_EQ(back.text, "");
+  EXPECT_TRUE(back.list.empty());
+  EXPECT_FALSE(back.maybe);
+  EXPECT_TRUE(back.any.is_null());
+  EXPECT_EQ(back.port.name, "");
 }
 
 TEST(Encode, OmitsZeroWhereTheTableSaysSo) {

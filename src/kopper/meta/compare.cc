@@ -117,11 +117,14 @@ bool covers(const Type& type, const void* live, const void* desired) {
     case Shape::Map:
       return each_entry(type, desired, live,
                         [](const Type& t, const void* wanted, const void* there) { return covers(t, there, wanted); });
-    case Shape::Record:
+    case Shape::Record: {
+      const void* sample = detail::sample_of(type);
       return std::ranges::all_of(type.fields, [&](const Field& field) {
         const void* wanted = detail::member(desired, field);
-        return detail::omitted(field, wanted) || covers_field(field, detail::member(live, field), wanted);
+        return detail::omitted(field, wanted, detail::sample_of(field, sample)) ||
+               covers_field(field, detail::member(live, field), wanted);
       });
+    }
     default: return equal_leaf(type, live, desired);
   }
 }

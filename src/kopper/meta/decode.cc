@@ -72,6 +72,12 @@ T& as(void* p) {
   return *static_cast<T*>(p);
 }
 
+// Not for "nulx", where simdjson has an error instead of an answer.
+bool is_null(ondemand::value& v) {
+  bool null = false;
+  return v.is_null().get(null) == simdjson::SUCCESS && null;
+}
+
 // By memcpy: an enum may not be written through its underlying type.
 void set_enumerator(const Type& type, std::uint64_t value, void* out) {
   const auto write = [&](auto in) { std::memcpy(out, &in, sizeof in); };
@@ -101,7 +107,7 @@ class Decoder {
   Decoder(ondemand::document& document, const char* begin, const DecodeOptions& options)
       : document_(document), begin_(begin), options_(options) {}
 
-  bool value(ondemand::value v, const Type& type, void* out, const Step& at) {
+  bool value(ondemand::value& v, const Type& type, void* out, const Step& at) {
     switch (type.shape) {
       case Shape::Bool: {
         bool b = false;
@@ -131,7 +137,7 @@ class Decoder {
       case Shape::Value: return any(v, as<json::Value>(out), at);
       case Shape::Custom: return custom(v, type, out, at);
       case Shape::Optional:
-        if (v.is_null()) {
+        if (is_null(v)) {
           type.clear(out);
           return true;
         }
@@ -170,7 +176,7 @@ class Decoder {
   bool null_or_fail(ondemand::value& v, std::string_view expected, const Step& at) {
     ondemand::json_type type{};
     if (v.type().get(type)) return fail(fmt::format("expected {}", expected), at);
-    if (type == ondemand::json_type::null && v.is_null()) return true;
+    if (type == ondemand::json_type::null && is_null(v)) return true;
     return fail(fmt::format("expected {}, found {}", expected, name_of(type)), at);
   }
 
@@ -277,9 +283,8 @@ class Decoder {
     type.clear(out);
     Step here{.up = &at, .depth = at.depth + 1, .kind = Step::Item};
     for (auto item : array) {
-      ondemand::value element;
-      if (std::move(item).get(element)) return fail("expected ',' or ']'", here);
-      if (!value(element, *type.element, type.add(out, {}), here)) return false;
+      if (item.error() != simdjson::SUCCESS) return fail("expected ',' or ']'", here);
+      if (!value(item.value_unsafe(), *type.element, type.add(out, {}), here)) return false;
       ++here.index;
     }
     return true;
@@ -292,9 +297,9 @@ class Decoder {
     type.clear(out);
     Step here{.up = &at, .depth = at.depth + 1, .kind = Step::Key};
     for (auto item : object) {
-      ondemand::field member;
-      if (std::move(item).get(member) || member.unescaped_key().get(here.name))
-        return fail("expected a member, ',' or '}'", at);
+      if (item.error() != simdjson::SUCCESS) return fail("expected a member, ',' or '}'", at);
+      ondemand::field& member = item.value_unsafe();
+      if (member.unescaped_key().get(here.name)) return fail("not a valid key", at);
       if (!value(member.value(), *type.element, type.add(out, here.name), here)) return false;
     }
     return true;
@@ -309,8 +314,8 @@ class Decoder {
     std::size_t next = 0;
     Step here{.up = &at, .depth = at.depth + 1, .kind = Step::Member};
     for (auto item : object) {
-      ondemand::field member;
-      if (std::move(item).get(member)) return fail("expected a member, ',' or '}'", at);
+      if (item.error() != simdjson::SUCCESS) return fail("expected a member, ',' or '}'", at);
+      ondemand::field& member = item.value_unsafe();
       const char* const key = member.key().raw();
       const Field* field = nullptr;
       for (std::size_t tried = 0, i = next; tried < count; ++tried) {
@@ -398,7 +403,7 @@ std::expected<void, DecodeError> run(Scratch& scratch, std::string_view json, co
     if (root.get_array().get(array)) return fail({"not a JSON value", "", 0});
     for (auto item : array) {
       if (std::move(item).get(only) || count++ > 0) return fail({"not one JSON value", "", 0});
-      if (only.is_null() && type.shape == Shape::Record) return fail({"expected an object, found null", "", 0});
+      if (is_null(only) && type.shape == Shape::Record) return fail({"expected an object, found null", "", 0});
       if (!decoder.value(only, type, out, top)) return fail(std::move(decoder).error());
     }
   }

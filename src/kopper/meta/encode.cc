@@ -18,7 +18,7 @@ void append_integer(std::string& out, Int value) {
   out.append(digits, end);
 }
 
-void append(std::string& out, const Type& type, const void* value);
+void append(std::string& out, const Type& type, const void* value, const void* sample);
 
 void append_map(std::string& out, const Type& type, const void* value) {
   struct Context {
@@ -33,14 +33,14 @@ void append_map(std::string& out, const Type& type, const void* value) {
         c.out.push_back(std::exchange(c.separator, ','));
         json::append_quoted(c.out, key);
         c.out.push_back(':');
-        append(c.out, c.element, element);
+        append(c.out, c.element, element, detail::sample_of(c.element));
       },
       &context);
   if (context.separator == '{') out.push_back('{');
   out.push_back('}');
 }
 
-void append_record(std::string& out, const Type& type, const void* value) {
+void append_record(std::string& out, const Type& type, const void* value, const void* sample) {
   char separator = '{';
   if (type.kind != nullptr) {
     out.append("{\"apiVersion\":");
@@ -51,18 +51,24 @@ void append_record(std::string& out, const Type& type, const void* value) {
   }
   for (const Field& field : type.fields) {
     const void* at = detail::member(value, field);
-    if (detail::omitted(field, at)) continue;
+    const void* absent = detail::sample_of(field, sample);
+    // Most members are text: these need no call to find out.
+    const bool text = field.type->shape == Shape::String && !as<std::string>(at).empty();
+    if (!text && detail::omitted(field, at, absent)) continue;
     out.push_back(std::exchange(separator, ','));
     out.push_back('"');
     out.append(field.name);
     out.append("\":", 2);
-    append(out, *field.type, at);
+    if (text)
+      json::append_quoted(out, as<std::string>(at));
+    else
+      append(out, *field.type, at, absent);
   }
   if (separator == '{') out.push_back('{');
   out.push_back('}');
 }
 
-void append(std::string& out, const Type& type, const void* value) {
+void append(std::string& out, const Type& type, const void* value, const void* sample) {
   switch (type.shape) {
     case Shape::Bool: out.append(as<bool>(value) ? "true" : "false"); break;
     case Shape::Int32: append_integer(out, as<std::int32_t>(value)); break;
@@ -93,36 +99,39 @@ void append(std::string& out, const Type& type, const void* value) {
       if (count == 0)
         out.append("null");
       else
-        append(out, *type.element, element);
+        append(out, *type.element, element, detail::sample_of(*type.element));
       break;
     }
     case Shape::List: {
       const auto [items, count] = type.items(value);
+      const void* absent = detail::sample_of(*type.element);
       out.push_back('[');
       for (std::size_t i = 0; i < count; ++i) {
         if (i > 0) out.push_back(',');
-        append(out, *type.element, detail::item(type, items, i));
+        append(out, *type.element, detail::item(type, items, i), absent);
       }
       out.push_back(']');
       break;
     }
     case Shape::Map: append_map(out, type, value); break;
-    case Shape::Record: append_record(out, type, value); break;
+    case Shape::Record: append_record(out, type, value, sample); break;
   }
 }
 
 }  // namespace
 
-void encode_to(std::string& out, const Type& type, const void* value) { append(out, type, value); }
+void encode_to(std::string& out, const Type& type, const void* value) {
+  append(out, type, value, detail::sample_of(type));
+}
 
 void encode_to(json::Writer& out, const Type& type, const void* value) {
   out.raw("");  // the comma, where one is due
-  append(out.out(), type, value);
+  encode_to(out.out(), type, value);
 }
 
 json::Value value_of(const Type& type, const void* value) {
   std::string text;
-  append(text, type, value);
+  encode_to(text, type, value);
   // What we write is JSON, unless a string holds bytes that are not UTF-8.
   auto parsed = json::parse(text);
   if (!parsed) throw_error(parsed.error());

@@ -62,7 +62,7 @@ concept HasRules = requires { std::span<const Rule>(T::rules); };
 template <class T, auto... P>
 consteval auto make_fields(Members<P...>) {
   std::array<Field, sizeof...(P)> out{
-      Field{.name = member_name<P>(), .offset = 0, .type = &TypeOf<MemberType<P>>::type}...};
+      Field{.name = name_of<P>(), .offset = 0, .type = &TypeOf<MemberType<P>>::type}...};
   // Members lie one after another, each at the next multiple of its alignment; the check below makes sure of it.
   std::size_t end = 0, widest = 1, i = 0;
   [[maybe_unused]] const auto place = [&](std::size_t size, std::size_t align) {
@@ -117,7 +117,7 @@ inline constexpr int kMaxEnumerators = 64;
 
 template <class E, int... I>
 consteval auto enumerators(std::integer_sequence<int, I...>) {
-  return std::array<std::string_view, sizeof...(I)>{enumerator_name<static_cast<E>(I)>()...};
+  return std::array<std::string_view, sizeof...(I)>{name_of<static_cast<E>(I)>()...};
 }
 template <class E>
 inline constexpr auto enumerators_of = enumerators<E>(std::make_integer_sequence<int, kMaxEnumerators>{});

@@ -119,10 +119,10 @@ class Rule {
 
 // The rules of a member: field<&Spec::size>.min(1).
 template <auto Member>
-inline constexpr Rule field{RuleData{.field = meta::detail::member_name<Member>()}};
+inline constexpr Rule field{RuleData{.field = meta::detail::name_of<Member>()}};
 // The rules of each element of a list or map member: items<&Spec::hosts>.pattern("^[a-z]+$").
 template <auto Member>
-inline constexpr Rule items{RuleData{.target = RuleData::Target::Items, .field = meta::detail::member_name<Member>()}};
+inline constexpr Rule items{RuleData{.target = RuleData::Target::Items, .field = meta::detail::name_of<Member>()}};
 // The rules of the struct as a whole: object.cel("self.min <= self.max").
 inline constexpr Rule object{RuleData{.target = RuleData::Target::Whole}};
 

@@ -157,14 +157,12 @@ class Builder {
   }
 
  private:
-  const void* sample_of(const Type& type) const {
-    return with_defaults_ && type.defaults != nullptr ? type.defaults() : nullptr;
-  }
+  const void* sample_of(const Type& type) const { return with_defaults_ ? detail::sample_of(type) : nullptr; }
 
   Value member(const Type& record, const Field& field, const void* sample, bool observed) {
     const bool before = with_defaults_;
     if (observed) with_defaults_ = false;
-    const void* value = sample == nullptr ? nullptr : detail::member(sample, field);
+    const void* value = detail::sample_of(field, sample);
     const Type& type = detail::unwrap(*field.type);
     Object out = build(*field.type, value);
     for (const Rule& rule : record.rules) {
@@ -197,7 +195,7 @@ class Builder {
 
   // Members of a struct have their own defaults; a default for the whole would say the same twice.
   static bool says_something(const Type& type, const void* value) {
-    if (type.shape == Shape::Record || detail::empty(type, value)) return false;
+    if (type.shape == Shape::Record || detail::empty(type, value, nullptr)) return false;
     return type.shape == Shape::Enum || !detail::zero(type, value);
   }
 
@@ -207,8 +205,6 @@ class Builder {
 
 }  // namespace
 
-json::Value schema(const Type& type) {
-  return Builder().build(type, type.defaults == nullptr ? nullptr : type.defaults());
-}
+json::Value schema(const Type& type) { return Builder().build(type, detail::sample_of(type)); }
 
 }  // namespace kopper::meta

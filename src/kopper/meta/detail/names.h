@@ -1,53 +1,54 @@
 #pragma once
 
-#include <array>
 #include <cstddef>
 #include <string_view>
 
-// Names out of the compiler's own spelling of a template argument. The two spellings that occur:
-//   g++:   "… [with auto P = (& fake<S>.Holder<S>::value.S::size); std::string_view = …]", "… = &S::size; …"
-//   clang: "… [P = &fake.value.size]"
+// Names out of the compiler's own spelling of a template argument. It ends in one of
+//   g++:   "… [with auto P = (& fake<S>.Holder<S>::value.S::size)]", "… = &S::size]", "… = Mode::Fast]", "… = (Mode)7]"
+//   clang: "… [P = &fake.value.size]", …
+// Plain loops over characters: the compiler runs this for every member of every type.
 namespace kopper::meta::detail {
 
-template <auto P>
-consteval std::string_view spelling() {
-  std::string_view s = __PRETTY_FUNCTION__;
-  if (const auto semicolon = s.find(';'); semicolon != std::string_view::npos) s = s.substr(0, semicolon);
-  while (s.ends_with(')') || s.ends_with(']')) s.remove_suffix(1);
-  return s;
-}
+struct Piece {  // std::string_view would be spelled out in the text that we read
+  const char* data;
+  std::size_t size;
+};
 
-// The last identifier, without the underscore that keeps it apart from a C++ keyword: template_ -> template.
-consteval std::string_view last_name(std::string_view s) {
-  s.remove_prefix(s.find_last_of(":.") + 1);
-  while (s.size() > 1 && s.ends_with('_')) s.remove_suffix(1);
-  return s;
+// The identifier at the end, without the underscore that keeps it apart from a C++ keyword: template_ -> template.
+// Empty when there is none, as for an enum's value that has no name.
+template <auto P>
+consteval Piece last_name() {
+  const char* const text = __PRETTY_FUNCTION__;
+  std::size_t end = sizeof __PRETTY_FUNCTION__ - 1;
+  while (text[end - 1] == ']' || text[end - 1] == ')') --end;
+  std::size_t begin = end;
+  while (text[begin - 1] != ':' && text[begin - 1] != '.' && text[begin - 1] != ')' && text[begin - 1] != ' ') --begin;
+  if (text[begin - 1] != ':' && text[begin - 1] != '.') return {text, 0};
+  while (end - begin > 1 && text[end - 1] == '_') --end;
+  return {text + begin, end - begin};
 }
 
 // A copy, so that the binary keeps the name and not the whole spelling.
-template <auto P>
-inline constexpr auto stored_name = [] {
-  constexpr std::string_view name = last_name(spelling<P>());
-  std::array<char, name.size()> out{};
-  for (std::size_t i = 0; i < name.size(); ++i) out[i] = name[i];
+template <std::size_t N>
+struct Stored {
+  char text[N + 1];
+};
+template <auto P, std::size_t N = last_name<P>().size>
+consteval Stored<N> store() {
+  Stored<N> out{};
+  const Piece name = last_name<P>();
+  for (std::size_t i = 0; i < N; ++i) out.text[i] = name.data[i];
   return out;
-}();
-
-// P: a pointer to a member, or to a member of a static object.
-template <auto P>
-consteval std::string_view member_name() {
-  return {stored_name<P>.data(), stored_name<P>.size()};
 }
+// The type is an argument of its own: g++ 12 takes two enums of one name in two anonymous namespaces for the same
+// otherwise.
+template <auto P, class = decltype(P)>
+inline constexpr auto stored_name = store<P>();
 
-// "" when no enumerator has this value: the compiler then spells a cast, "(E)7".
-template <auto E>
-consteval std::string_view enumerator_name() {
-  constexpr std::string_view s = spelling<E>();
-  constexpr auto colon = s.rfind(':');
-  if constexpr (colon == std::string_view::npos || s.find(')', colon) != std::string_view::npos)
-    return {};
-  else
-    return {stored_name<E>.data(), stored_name<E>.size()};
+// P: a pointer to a member or to a member of a static object, or an enumerator.
+template <auto P>
+consteval std::string_view name_of() {
+  return {stored_name<P>.text, sizeof stored_name<P>.text - 1};
 }
 
 }  // namespace kopper::meta::detail

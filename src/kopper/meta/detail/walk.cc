@@ -18,7 +18,7 @@ std::uint64_t enumerator(const Type& type, const void* value) {
   }
 }
 
-bool empty(const Type& type, const void* value) {
+bool empty(const Type& type, const void* value, const void* sample) {
   switch (type.shape) {
     case Shape::String: return as<std::string>(value).empty();
     case Shape::Bytes: return as<Bytes>(value).data.empty();
@@ -31,7 +31,7 @@ bool empty(const Type& type, const void* value) {
     case Shape::Record:
       if (type.kind != nullptr) return false;
       for (const Field& field : type.fields)
-        if (!omitted(field, member(value, field))) return false;
+        if (!omitted(field, member(value, field), sample_of(field, sample))) return false;
       return true;
     default: return false;
   }
@@ -50,18 +50,21 @@ bool zero(const Type& type, const void* value) {
       if (type.kind != nullptr) return false;
       for (const Field& field : type.fields) {
         const void* at = member(value, field);
-        if (!empty(*field.type, at) && !zero(*field.type, at)) return false;
+        if (!empty(*field.type, at, nullptr) && !zero(*field.type, at)) return false;
       }
       return true;
     default: return false;
   }
 }
 
-bool omitted(const Field& field, const void* value) {
-  const Shape shape = field.type->shape;
-  if (shape == Shape::Optional) return empty(*field.type, value);  // there is nothing to write, required or not
-  if (field.required && !field.omit_zero) return false;
-  return empty(*field.type, value) || (field.omit_zero && zero(*field.type, value));
+bool omitted(const Field& field, const void* value, const void* sample) {
+  const Type& type = *field.type;
+  // There is nothing to write of an optional that is not set, required or not.
+  if (field.required && !field.omit_zero && type.shape != Shape::Optional) return false;
+  // empty() compares a record with its sample member by member.
+  if (empty(type, value, sample) && (sample == nullptr || type.shape == Shape::Record || empty(type, sample, nullptr)))
+    return true;
+  return field.omit_zero && zero(type, value) && (sample == nullptr || zero(type, sample));
 }
 
 }  // namespace kopper::meta::detail
