@@ -54,8 +54,11 @@ class HeaderBlock {
     nghttp2_nv field{};
     field.namelen = name.size();
     field.valuelen = value.size();
-    field.name = copy(name, true);
-    field.value = copy(value, false);
+    field.name = copy(name);
+    for (std::size_t i = 0; i < name.size(); ++i) {
+      if (name[i] >= 'A' && name[i] <= 'Z') field.name[i] = static_cast<std::uint8_t>(name[i] - 'A' + 'a');
+    }
+    field.value = copy(value);
     field.flags = NGHTTP2_NV_FLAG_NO_COPY_NAME | NGHTTP2_NV_FLAG_NO_COPY_VALUE;
     fields_.push_back(field);
   }
@@ -69,9 +72,9 @@ class HeaderBlock {
   std::unique_ptr<char[]> take_memory() { return std::move(memory_); }
 
  private:
-  std::uint8_t* copy(std::string_view bytes, bool lower) {
+  std::uint8_t* copy(std::string_view bytes) {
     auto* begin = next_;
-    for (const char c : bytes) *next_++ = lower && c >= 'A' && c <= 'Z' ? static_cast<char>(c - 'A' + 'a') : c;
+    next_ += bytes.copy(next_, bytes.size());
     return reinterpret_cast<std::uint8_t*>(begin);  // NOLINT(cppcoreguidelines-pro-type-reinterpret-cast)
   }
 
