@@ -102,7 +102,8 @@ Task<ScaleView> scaled(Client client, http::Request request) {
 }  // namespace
 
 std::string RawApi::manager(std::string given) const {
-  return given.empty() ? client_.options().field_manager : std::move(given);
+  if (given.empty()) return client_.options().field_manager;
+  return given;
 }
 
 Task<std::string> RawApi::get(Key key, GetOptions options) const {
