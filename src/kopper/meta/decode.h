@@ -19,9 +19,9 @@ struct DecodeOptions {
 std::expected<void, DecodeError> decode_into(std::string_view json, const Type& type, void* out,
                                              DecodeOptions options = {});
 
-// Reads one JSON document. Absent members and nulls keep the member initialiser's value (but null unsets an optional or a
-// json::Value); members that T does not know are skipped. When T::kind exists, apiVersion and kind must be right where
-// they are given. Any bytes are safe to pass.
+// Reads one JSON document. Absent members and nulls keep the member initialiser's value (but null unsets an optional or
+// a json::Value); members that T does not know are skipped. When T::kind exists, apiVersion and kind must be right
+// where they are given. Any bytes are safe to pass.
 template <class T>
 std::expected<T, DecodeError> decode(std::string_view json, DecodeOptions options = {}) {
   T out{};
