@@ -9,7 +9,6 @@ namespace {
 
 using json::Array;
 using json::Object;
-using json::Value;
 
 Array strings(const ConstList<std::string_view, 6>& list) { return {list.begin(), list.end()}; }
 
