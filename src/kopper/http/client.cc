@@ -73,7 +73,7 @@ class Client final : public Handler {
 
   Task<H2Session*> session(Lane* lane);  // null: the server speaks HTTP/1.1
   Task<> open(Lane* lane);
-  Task<Response> handle_h1(Lane* lane, const Request& request);
+  Task<Response> handle_h1(Lane* lane, const Request& request);  // outlives: handle() holds it
   Task<Connection> dial(bool allow_h2);
   Task<Connection> dial_untimed(bool allow_h2);
   void add_session(Lane* lane, std::unique_ptr<rt::Stream> stream);

@@ -101,6 +101,7 @@ class H2Session {
   Task<> keepalive();
   Task<> serve(ServerStream* stream);
   Task<> answer(ServerStream* stream);
+  // outlives: answer() holds the body
   Task<> send_body(ServerStream* stream, Body& body, std::optional<std::uint64_t> length);
 
   void gather();  // nghttp2's output into out_

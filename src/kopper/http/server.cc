@@ -31,7 +31,7 @@ Request to_request(H1Head head, std::optional<Peer> peer) {
   return request;
 }
 
-// False when there is more than `limit`.
+// False when there is more than `limit`. outlives: serve_h1() holds the reader
 Task<bool> read_body(H1Reader& reader, std::string* body, std::size_t limit) {
   while (const auto piece = co_await reader.body()) {
     if (piece->size() > limit - body->size()) co_return false;

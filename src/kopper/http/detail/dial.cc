@@ -25,6 +25,7 @@ std::string base64(std::string_view bytes) {
   return out;
 }
 
+// outlives: dial_proxy() holds the stream
 Task<> http_connect(rt::Stream& stream, Url proxy, std::string host_port) {
   Request request;
   request.method = "CONNECT";
@@ -60,6 +61,7 @@ std::string length_prefixed(std::string_view text, std::string_view what) {
 }
 
 // RFC 1928 and 1929. The name goes to the proxy as it is: it may be one that only the proxy can resolve.
+// outlives: dial_proxy() holds the stream
 Task<> socks_connect(rt::Stream& stream, Url proxy, std::string host, std::uint16_t port) {
   constexpr char kVersion = 5;
   constexpr char kNoAuth = 0;
