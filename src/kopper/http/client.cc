@@ -19,6 +19,7 @@ namespace {
 
 constexpr std::size_t kExpectedRoom = 100;  // streams of a new connection, before its server has said
 constexpr std::size_t kMaxH1Calls = 64;
+constexpr auto kTrustedIdle = std::chrono::milliseconds(100);
 constexpr std::size_t kUnlimited = static_cast<std::size_t>(-1);
 
 // Connections for one sort of requests.
@@ -127,6 +128,12 @@ Task<Response> Client::handle(Request request) {
   for (bool retried = false;; retried = true) {
     try {
       H2Session* found = lane->with_room();
+      // A loop that was blocked, or a machine that slept, has not heard yet that the peer is gone: let it listen first.
+      if (found != nullptr && found->open_streams() == 0 &&
+          found->idle_since() + kTrustedIdle < rt::Loop::current().now()) {
+        co_await rt::yield();
+        found = lane->with_room();
+      }
       if (found == nullptr) found = co_await session(lane);
       if (found != nullptr) co_return co_await found->request(request);
       co_return co_await handle_h1(lane, request);
