@@ -24,14 +24,24 @@ class Coroutines(unittest.TestCase):
 
     def test_aggregates_in_awaited_calls(self):
         for bad in ("co_await f({1, 2});", "auto x = co_await c.get(Options{.a = 1});", 'co_return co_await f(x, {"a"});',
-                    "co_await f(\n    std::vector<int>{1});", "if (co_await f(Key{})) { g(); }"):
+                    "co_await f(\n    std::vector<int>{1});", "while (co_await f(Key{})) { g(); }"):
             self.assertEqual(len(self.lint(bad)), 1, bad)
 
     def test_awaits_without_aggregates(self):
-        for good in ("co_await f(options);", "if (co_await f(x)) { g({1}); }", "while (auto e = co_await q.next()) { use(*e); }",
+        for good in ("co_await f(options);", "const bool y = co_await f(x); if (y) { g({1}); }", "while (auto e = co_await q.next()) { use(*e); }",
                      "co_await f([](int x) { return x; });", '// co_await f({1})\n"co_await f({1})";', "for (auto x : co_await f()) { y = {x}; }",
                      "co_await Awaiter{loop};"):
             self.assertEqual(self.lint(good), [], good)
+
+    def test_awaits_in_conditions(self):
+        for bad in ("if (co_await f()) g();", "if (!co_await f()) co_return;", "auto x = c ? co_await f() : 0;", "co_await (c ? f() : g());"):
+            self.assertEqual(len(self.lint(bad)), 1, bad)
+        for good in ("if (ready) co_await f();", "auto t = c ? f() : g(); co_await t;", "co_return co_await f(c ? 1 : 2);"):
+            self.assertEqual(self.lint(good), [], good)
+
+    def test_aggregate_default_arguments(self):
+        self.assertEqual(len(self.lint("Task<int> f(int x, Options o = {});")), 1)
+        self.assertEqual(self.lint("Task<int> f(int x, Options o = Options());"), [])
 
     def test_capturing_lambda_coroutines(self):
         self.assertEqual(len(self.lint("auto f = [&]() -> Task<> { co_await g(); };")), 1)

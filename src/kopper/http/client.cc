@@ -131,6 +131,7 @@ Task<Response> Client::handle(Request request) {
       // A loop that was blocked, or a machine that slept, has not heard yet that the peer is gone: let it listen first.
       if (found != nullptr && found->open_streams() == 0 &&
           found->idle_since() + kTrustedIdle < rt::Loop::current().now()) {
+        co_await rt::yield();  // twice: the first may come before the loop looks at its sockets
         co_await rt::yield();
         found = lane->with_room();
       }

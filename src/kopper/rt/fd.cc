@@ -69,6 +69,8 @@ void Fd::close() noexcept {
   state_->descriptor.close(ignored);
 }
 
+int Fd::release() { return state_->descriptor.release(); }
+
 Fd::Ready::~Ready() {
   if (pending()) withdraw();
 }

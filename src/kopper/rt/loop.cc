@@ -45,17 +45,31 @@ void Loop::Impl::set_alarm() {
   });
 }
 
-bool Loop::Impl::turn(bool wait) {
+bool Loop::Impl::run_ready() {
   bool ran = !ready.empty();
   ready.run_turn();
   if (!timers.empty()) ran |= timers.fire(clock == ClockMode::Real ? std::chrono::steady_clock::now() : manual_now);
   if (io.stopped()) io.restart();
-  if (wait && !ran && ready.empty()) {
-    set_alarm();
-    return io.run_one() > 0;  // more handlers that are ready run in the next turns, without asking the kernel again
-  }
+  return ran;
+}
+
+bool Loop::Impl::poll_io() {
+  bool ran = false;
   for (int i = 0; i < kHandlersPerTurn && io.poll_one() > 0; ++i) ran = true;
   return ran;
+}
+
+bool Loop::Impl::turn() {
+  const bool ran = run_ready();
+  return poll_io() || ran;
+}
+
+// Asks the kernel once an event: polling after each handler would double the system calls of a quiet connection.
+bool Loop::Impl::turn_waiting(const bool& done) {
+  const bool ran = run_ready();
+  if (!ready.empty() || done) return poll_io() || ran;
+  set_alarm();
+  return io.run_one() > 0 || ran;
 }
 
 Loop::Loop(ClockMode clock) : impl_(std::make_unique<Impl>(clock)) { current_loop = this; }
@@ -97,7 +111,7 @@ class Loop::Running {
 void Loop::run_until(const bool& done) {
   const Running running(*this);
   while (!done) {
-    if (!impl_->turn(true) && !done && impl_->clock == ClockMode::Manual) {
+    if (!impl_->turn_waiting(done) && !done && impl_->clock == ClockMode::Manual) {
       throw Error(Code::Internal, "Loop::run: nothing can wake the task; a manual clock moves only by advance()");
     }
   }
@@ -105,7 +119,7 @@ void Loop::run_until(const bool& done) {
 
 void Loop::poll() {
   const Running running(*this);
-  while (impl_->turn(false) && impl_->clock == ClockMode::Manual) {
+  while (impl_->turn() && impl_->clock == ClockMode::Manual) {
   }
 }
 

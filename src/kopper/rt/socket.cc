@@ -176,7 +176,8 @@ Task<std::unique_ptr<Stream>> connect(Address address) {
     }
   }
   if (error != 0) throw errno_error("connect " + address.text, error);
-  co_return std::make_unique<SocketStream>(std::move(fd));
+  // A descriptor that once waited to be writable is woken for it at every later wait: begin with a fresh one.
+  co_return std::make_unique<SocketStream>(Fd(fd.release()));
 }
 
 }  // namespace

@@ -47,7 +47,8 @@ struct ConnectOptions {
 
 // Resolves `host` (a name, or an IPv4 or IPv6 address) and connects. Throws Error{Unavailable} naming the address
 // and the cause of the last try.
-Task<std::unique_ptr<Stream>> connect_tcp(std::string host, std::uint16_t port, ConnectOptions options = {});
+Task<std::unique_ptr<Stream>> connect_tcp(std::string host, std::uint16_t port,
+                                          ConnectOptions options = ConnectOptions());
 Task<std::unique_ptr<Stream>> connect_unix(std::string path);
 
 // Accepts connections. Bound and listening once constructed.

@@ -30,6 +30,8 @@ class Fd {
   int get() const;
   // What waits throws Error{Unavailable} in a later turn.
   void close() noexcept;
+  // Gives the descriptor away, open. Nobody may be waiting.
+  int release();
 
   // `co_await fd.readable()`: until a read would not block. One waiter a side.
   class Ready final : public Leaf {

@@ -18,9 +18,10 @@ namespace asio = boost::asio;
 struct Loop::Impl {
   explicit Impl(ClockMode mode);
 
-  // One round: deferred work, due timers, then Asio's handlers. Waits in Asio when `wait` and there was nothing to do.
-  // Says whether anything ran.
-  bool turn(bool wait);
+  // One round: deferred work, due timers, then Asio's handlers. Says whether anything ran.
+  bool turn();
+  // The same, but when no deferred work is left and `done` is not set yet, waits in Asio for the next handler.
+  bool turn_waiting(const bool& done);
 
   const ClockMode clock;
   Loop* const outer;  // current before this one
@@ -37,6 +38,8 @@ struct Loop::Impl {
   bool running = false;
 
  private:
+  bool run_ready();
+  bool poll_io();
   void set_alarm();
 };
 
