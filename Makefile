@@ -13,6 +13,11 @@ help: ## this list
 .PHONY: run build
 run: build ## build, then show the tool at work
 	@build/bin/kopper --help
+	@echo
+	@echo "With a kubeconfig:    build/bin/kopper get namespaces"
+	@echo "A real server to try: tools/real-apiserver start .kopper/real   (needs Go; minutes the first time)"
+	@echo "                      build/bin/kopper --kubeconfig .kopper/real/kubeconfig get namespaces"
+	@echo "                      tools/real-apiserver stop .kopper/real"
 build: ## the programs, optimised, in build/bin/
 	@tools/deps build
 	$(call configure,release)

@@ -1,3 +1,5 @@
+#include <cstdlib>
+
 #include <gtest/gtest.h>
 
 #include "kopper/json/writer.h"
@@ -95,6 +97,13 @@ template <class T = Everything>
 std::string error(std::string_view json, DecodeOptions options = {}) {
   const auto result = decode<T>(json, options);
   return result ? "decoded" : result.error().str();
+}
+
+TEST(Decode, ReadsLongFloatsExactly) {
+  for (const char* digits :
+       {"0.12345678901234567890123", "9007199254740993.00000000000000001", "-1.0000000000000000000001e-7"}) {
+    EXPECT_EQ(ok<Everything>(std::string(R"({"real":)") + digits + "}").real, std::strtod(digits, nullptr)) << digits;
+  }
 }
 
 TEST(Decode, KeepsInitialisersOfWhatIsAbsentOrNull) {

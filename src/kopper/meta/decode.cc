@@ -1,5 +1,6 @@
 #include "kopper/meta/decode.h"
 
+#include <charconv>
 #include <cstring>
 #include <limits>
 #include <memory>
@@ -121,7 +122,10 @@ class Decoder {
       case Shape::Uint64: return integer<std::uint64_t>(v, out, at);
       case Shape::Double: {
         double d = 0;
+        const std::string_view token = v.raw_json_token();
         if (v.get_double().get(d)) return null_or_fail(v, "a number", at);
+        // simdjson 3.0.1 gives a neighbour of a float of more than 19 digits: read its text again.
+        std::from_chars(token.data(), token.data() + token.size(), d);
         as<double>(out) = d;
         return true;
       }
