@@ -130,21 +130,21 @@ class PeersTest : public ::testing::Test {
 };
 
 TEST_F(PeersTest, Nghttpd) {
-  if (::access(kNghttpd, X_OK) != 0) GTEST_SKIP() << "no nghttpd";
+  ASSERT_EQ(::access(kNghttpd, X_OK), 0) << kNghttpd << " is missing: run tools/deps test";
   start_nghttpd();
   expect_small(1000, 200);  // ten times what one connection may have open
   EXPECT_EQ(large(), 20'000'000U);
 }
 
 TEST_F(PeersTest, Nginx) {
-  if (::access(kNginx, X_OK) != 0) GTEST_SKIP() << "no nginx";
+  ASSERT_EQ(::access(kNginx, X_OK), 0) << kNginx << " is missing: run tools/deps test";
   start_nginx("keepalive_requests 100000;");
   expect_small(1000, 100);
   EXPECT_EQ(large(), 20'000'000U);
 }
 
 TEST_F(PeersTest, NginxThatSendsAwayAllTheTime) {
-  if (::access(kNginx, X_OK) != 0) GTEST_SKIP() << "no nginx";
+  ASSERT_EQ(::access(kNginx, X_OK), 0) << kNginx << " is missing: run tools/deps test";
   start_nginx("keepalive_requests 10;");  // GOAWAY after each ten
   expect_small(300, 1);
 }
