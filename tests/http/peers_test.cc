@@ -70,7 +70,9 @@ class PeersTest : public ::testing::Test {
     std::ofstream(folder / "cert.pem") << key.cert_pem;
     std::ofstream(folder / "key.pem") << key.key_pem;
     std::ofstream(folder / "www" / "small") << "small";
-    std::ofstream(folder / "www" / "large") << std::string(20'000'000, 'x');
+    std::string large;
+    large.resize(20'000'000, 'x');
+    std::ofstream(folder / "www" / "large") << large;
     port = rt::Listener::tcp().port();  // free a moment ago
   }
   ~PeersTest() override {
