@@ -11,7 +11,6 @@
 namespace kopper::client {
 namespace {
 
-using testing::ElementsAre;
 using testing::HasSubstr;
 using testing::Not;
 

@@ -8,7 +8,6 @@ namespace kopper::client {
 namespace {
 
 using testing::ElementsAre;
-using testing::HasSubstr;
 using namespace std::chrono_literals;
 
 TEST(StatusTest, ForbiddenReadsAsTheServerSaysIt) {

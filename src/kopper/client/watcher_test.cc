@@ -12,7 +12,6 @@ namespace {
 
 using testing::ElementsAre;
 using testing::HasSubstr;
-using testing::Not;
 using namespace std::chrono_literals;
 
 const Resource kWidgets{
