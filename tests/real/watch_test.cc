@@ -12,9 +12,7 @@ namespace {
 using api::corev1::PodTemplate;
 using client::ChangeType;
 using ::testing::Contains;
-using ::testing::Each;
 using ::testing::HasSubstr;
-using ::testing::Pair;
 
 // What was told of each object, in order: "A" added, "M" modified, "D" deleted.
 struct Account {
