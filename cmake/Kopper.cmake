@@ -53,6 +53,7 @@ add_compile_definitions(BOOST_ASIO_NO_DEPRECATED BOOST_ASIO_SEPARATE_COMPILATION
 find_package(Threads REQUIRED)
 find_package(fmt REQUIRED)
 find_package(simdjson REQUIRED)
+find_package(prometheus-cpp REQUIRED COMPONENTS core)
 find_package(OpenSSL REQUIRED)
 if(BUILD_TESTING)
   find_package(GTest REQUIRED)
