@@ -35,7 +35,7 @@ if(KOPPER_SANITIZE)
   add_compile_options(-fsanitize=${KOPPER_SANITIZE} -fno-omit-frame-pointer -fno-sanitize-recover=all)
   add_link_options(-fsanitize=${KOPPER_SANITIZE})
   if(KOPPER_SANITIZE MATCHES thread)
-    # TSan does not know fences; Asio's queue is guarded by a mutex as well.
+    # TSan does not know fences; what is left of Asio runs on one thread.
     add_compile_definitions(BOOST_ASIO_DISABLE_FENCED_BLOCK)
   endif()
 endif()

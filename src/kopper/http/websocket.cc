@@ -6,6 +6,7 @@
 #include <span>
 #include <utility>
 
+#include <boost/asio/io_context.hpp>
 #include <boost/asio/post.hpp>
 #include <boost/beast/core/buffers_range.hpp>
 #include <boost/beast/core/buffers_to_string.hpp>
@@ -15,7 +16,6 @@
 
 #include "kopper/base/error.h"
 #include "kopper/http/detail/signal.h"
-#include "kopper/rt/detail/loop_impl.h"
 #include "kopper/rt/scope.h"
 
 namespace kopper::http {
@@ -31,7 +31,8 @@ constexpr std::size_t kMaxRefusal = std::size_t{64} << 10U;
 std::string_view to_std(beast::string_view text) { return {text.data(), text.size()}; }
 
 // Our stream as Beast wants one. Each operation is a task of this object's scope: when it is destroyed, what is pending
-// is dropped with its handler. Errors of the stream are kept, since an error_code cannot carry them.
+// is dropped with its handler. Errors of the stream are kept, since an error_code cannot carry them. What Beast posts
+// to itself runs in the loop's next turn.
 class Adapter {
  public:
   using executor_type = asio::io_context::executor_type;
@@ -40,7 +41,11 @@ class Adapter {
   Adapter(std::unique_ptr<rt::Stream> stream, std::string already_read)
       : state_(std::make_unique<State>(std::move(stream), std::move(already_read))) {}
 
-  executor_type get_executor() const { return state_->executor; }
+  // Whoever asks is about to post.
+  executor_type get_executor() const {
+    state_->posted.defer();
+    return state_->posted.io.get_executor();
+  }
   void close() const noexcept { state_->stream->close(); }
   std::string failure() const { return state_->failure; }
 
@@ -62,9 +67,17 @@ class Adapter {
   }
 
  private:
+  struct Posted final : rt::Deferred {
+    void run() noexcept override {
+      io.restart();
+      io.poll();
+    }
+    asio::io_context io{BOOST_ASIO_CONCURRENCY_HINT_UNSAFE};
+  };
+
   struct State {
     State(std::unique_ptr<rt::Stream> s, std::string read_before)
-        : stream(std::move(s)), rest(std::move(read_before)), executor(rt::Loop::current().impl().io.get_executor()) {}
+        : stream(std::move(s)), rest(std::move(read_before)) {}
 
     static Task<> read(State* self, asio::mutable_buffer into, Done done) {
       error_code error;
@@ -82,6 +95,7 @@ class Adapter {
         self->failure = broken.what();
         error = asio::error::connection_reset;
       }
+      self->posted.defer();
       done(error, size);
     }
     static Task<> write(State* self, std::string bytes, Done done) {
@@ -92,12 +106,13 @@ class Adapter {
         self->failure = broken.what();
         error = asio::error::connection_reset;
       }
+      self->posted.defer();
       done(error, error ? 0 : bytes.size());
     }
 
     std::unique_ptr<rt::Stream> stream;
     std::string rest;
-    executor_type executor;
+    Posted posted;
     std::string failure;
     rt::Scope tasks;
   };

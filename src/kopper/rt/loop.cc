@@ -2,8 +2,6 @@
 
 #include <mutex>
 
-#include <boost/asio/post.hpp>
-
 #include "kopper/base/error.h"
 #include "kopper/rt/detail/loop_impl.h"
 
@@ -11,76 +9,79 @@ namespace kopper::rt {
 
 namespace {
 thread_local Loop* current_loop = nullptr;
-
-// So many handlers of Asio run before deferred work and timers get their turn: a busy socket must not starve them.
-constexpr int kHandlersPerTurn = 64;
 }  // namespace
 
-struct Remote::State {
-  std::mutex mutex;
-  asio::io_context* io = nullptr;  // guarded by mutex; null when the loop is gone
-};
+void Remote::State::post(Function fn) {
+  const std::lock_guard lock(mutex);
+  if (reactor == nullptr) return;
+  posted.push_back(std::move(fn));
+  if (std::exchange(asleep, false)) reactor->wake();
+}
+
+bool Remote::State::run() {
+  std::vector<Function> now;
+  {
+    const std::lock_guard lock(mutex);
+    asleep = false;
+    if (posted.empty()) return false;
+    now.swap(posted);
+  }
+  for (auto& fn : now) std::exchange(fn, nullptr)();
+  return true;
+}
+
+bool Remote::State::begin_to_sleep() {
+  const std::lock_guard lock(mutex);
+  asleep = posted.empty();
+  return asleep;
+}
 
 Remote::Remote(std::shared_ptr<State> state) : state_(std::move(state)) {}
 
-void Remote::post(std::move_only_function<void()> fn) const {
-  const std::lock_guard lock(state_->mutex);
-  if (state_->io != nullptr) asio::post(*state_->io, std::move(fn));
-}
+void Remote::post(std::move_only_function<void()> fn) const { state_->post(std::move(fn)); }
 
 Loop::Impl::Impl(ClockMode mode)
     : clock(mode), outer(std::exchange(current_loop, nullptr)), remote(std::make_shared<Remote::State>()) {
-  remote->io = &io;
-  if (clock == ClockMode::Real) guard.emplace(io.get_executor());
+  remote->reactor = &reactor;
 }
 
-// Asio's timer is set only when the loop is about to wait, and left alone when it rings too early: most timers are
-// time-outs that never fire, and each setting is a system call.
-void Loop::Impl::set_alarm() {
-  if (clock == ClockMode::Manual || timers.next() >= alarm_at) return;
-  alarm_at = timers.next();
-  alarm.expires_at(alarm_at);
-  alarm.async_wait([this](const boost::system::error_code& error) {
-    if (!error) alarm_at = TimePoint::max();
-  });
+// What was posted and never ran is destroyed while the loop still stands: it may own tasks and timers.
+Loop::Impl::~Impl() {
+  resolvers_.reset();
+  std::vector<Remote::State::Function> dropped;
+  const std::lock_guard lock(remote->mutex);
+  remote->reactor = nullptr;
+  dropped.swap(remote->posted);
 }
 
 bool Loop::Impl::run_ready() {
   bool ran = !ready.empty();
   ready.run_turn();
   if (!timers.empty()) ran |= timers.fire(clock == ClockMode::Real ? std::chrono::steady_clock::now() : manual_now);
-  if (io.stopped()) io.restart();
-  return ran;
-}
-
-bool Loop::Impl::poll_io() {
-  bool ran = false;
-  for (int i = 0; i < kHandlersPerTurn && io.poll_one() > 0; ++i) ran = true;
   return ran;
 }
 
 bool Loop::Impl::turn() {
-  const bool ran = run_ready();
-  return poll_io() || ran;
+  bool ran = run_ready();
+  ran |= remote->run();
+  return reactor.wait(TimePoint::min()) || ran;
 }
 
-// Asks the kernel once an event: polling after each handler would double the system calls of a quiet connection.
+// Asks the kernel once an event: polling after each would double the system calls of a quiet connection.
 bool Loop::Impl::turn_waiting(const bool& done) {
-  const bool ran = run_ready();
-  if (!ready.empty() || done) return poll_io() || ran;
-  set_alarm();
-  return io.run_one() > 0 || ran;
+  bool ran = run_ready();
+  ran |= remote->run();
+  if (done) return true;
+  if (!ready.empty()) return reactor.wait(TimePoint::min()) || ran;
+  if (clock == ClockMode::Manual && (ran || awaited == 0)) return reactor.wait(TimePoint::min()) || ran;
+  if (!remote->begin_to_sleep()) return true;
+  reactor.wait(clock == ClockMode::Real ? timers.next() : TimePoint::max());
+  return true;
 }
 
 Loop::Loop(ClockMode clock) : impl_(std::make_unique<Impl>(clock)) { current_loop = this; }
 
-Loop::~Loop() {
-  {
-    const std::lock_guard lock(impl_->remote->mutex);
-    impl_->remote->io = nullptr;
-  }
-  current_loop = impl_->outer;
-}
+Loop::~Loop() { current_loop = impl_->outer; }
 
 Loop& Loop::current() {
   if (current_loop == nullptr) throw Error(Code::Internal, "no event loop on this thread: construct a Loop first");
@@ -123,7 +124,7 @@ void Loop::poll() {
   }
 }
 
-void Loop::post(std::move_only_function<void()> fn) { asio::post(impl_->io, std::move(fn)); }
+void Loop::post(std::move_only_function<void()> fn) { impl_->remote->post(std::move(fn)); }
 
 Remote Loop::remote() const { return Remote(impl_->remote); }
 

@@ -70,7 +70,7 @@ class Loop {
   // Manual clock only: the time of the next timer, or TimePoint::max().
   TimePoint next_timer() const;
 
-  // The Asio io_context inside (detail/loop_impl.h), for the .cc files of rt and http that speak Asio.
+  // For the .cc files of rt (detail/loop_impl.h).
   struct Impl;
   Impl& impl() { return *impl_; }
 

@@ -57,7 +57,7 @@ void ThreadPool::submit(std::move_only_function<void()> job) {
 // The loop counts the call as work, so that a loop with a manual clock waits for it.
 void detail::OffloadLeaf::start() {
   auto& loop = Loop::current();
-  loop.impl().io.get_executor().on_work_started();
+  ++loop.impl().awaited;
   work_->leaf_ = this;
   pool_.submit([work = work_, remote = loop.remote(), &loop]() mutable {
     try {
@@ -66,7 +66,7 @@ void detail::OffloadLeaf::start() {
       work->error = std::current_exception();
     }
     remote.post([work = std::move(work), &loop] {
-      loop.impl().io.get_executor().on_work_finished();
+      --loop.impl().awaited;
       if (work->leaf_ != nullptr) work->leaf_->finish();
     });
   });

@@ -1,10 +1,11 @@
+#include <array>
 #include <cerrno>
 #include <cstring>
 #include <filesystem>
+#include <memory>
 #include <vector>
 
 #include <arpa/inet.h>
-#include <boost/asio/ip/tcp.hpp>
 #include <fmt/format.h>
 #include <netdb.h>
 #include <netinet/in.h>
@@ -31,12 +32,20 @@ struct Address {
   const sockaddr* get() const { return reinterpret_cast<const sockaddr*>(&storage); }
 };
 
-Address tcp_address(const asio::ip::tcp::endpoint& endpoint) {
+Address tcp_address(const sockaddr* found, socklen_t size) {
   Address address;
-  std::memcpy(&address.storage, endpoint.data(), endpoint.size());
-  address.size = static_cast<socklen_t>(endpoint.size());
-  const auto host = endpoint.address().to_string();
-  address.text = fmt::format(fmt::runtime(endpoint.address().is_v6() ? "[{}]:{}" : "{}:{}"), host, endpoint.port());
+  std::memcpy(&address.storage, found, size);
+  address.size = size;
+  std::array<char, INET6_ADDRSTRLEN> host{};
+  if (found->sa_family == AF_INET6) {
+    const auto& in6 = reinterpret_cast<const sockaddr_in6&>(address.storage);
+    ::inet_ntop(AF_INET6, &in6.sin6_addr, host.data(), host.size());
+    address.text = fmt::format("[{}]:{}", host.data(), ntohs(in6.sin6_port));
+  } else {
+    const auto& in = reinterpret_cast<const sockaddr_in&>(address.storage);
+    ::inet_ntop(AF_INET, &in.sin_addr, host.data(), host.size());
+    address.text = fmt::format("{}:{}", host.data(), ntohs(in.sin_port));
+  }
   return address;
 }
 
@@ -51,56 +60,34 @@ Address unix_address(const std::string& path) {
   return address;
 }
 
-// Waits for the resolver, whose thread cannot be stopped: its handler finds the leaf gone when it was withdrawn.
-class Resolve final : public Leaf {
- public:
-  Resolve(std::string host, std::uint16_t port) : host_(std::move(host)), port_(std::to_string(port)) {}
-  ~Resolve() override {
-    if (pending()) withdraw();
+// Blocks, unless the host is an IP address or AI_NUMERICHOST says that it must be one.
+std::vector<Address> look_up(const std::string& host, std::uint16_t port, int flags) {
+  addrinfo wanted{};
+  wanted.ai_socktype = SOCK_STREAM;
+  wanted.ai_flags = AI_NUMERICSERV | flags;
+  addrinfo* list = nullptr;
+  const int error = ::getaddrinfo(host.c_str(), std::to_string(port).c_str(), &wanted, &list);
+  if (error != 0) throw Error(Code::Unavailable, fmt::format("lookup {}: {}", host, ::gai_strerror(error)));
+  const std::unique_ptr<addrinfo, decltype(&::freeaddrinfo)> owner(list, &::freeaddrinfo);
+  std::vector<Address> found;
+  for (const auto* entry = list; entry != nullptr; entry = entry->ai_next) {
+    found.push_back(tcp_address(entry->ai_addr, entry->ai_addrlen));
   }
-  std::vector<Address> await_resume() const {
-    throw_if_cancelled();
-    if (shared_->error) {
-      throw Error(Code::Unavailable, fmt::format("lookup {}: {}", host_, shared_->error.message()));
-    }
-    std::vector<Address> found;
-    for (const auto& entry : shared_->found) found.push_back(tcp_address(entry.endpoint()));
-    return found;
-  }
+  return found;
+}
 
- private:
-  struct Shared {
-    explicit Shared(asio::io_context& io) : resolver(io) {}
-    asio::ip::tcp::resolver resolver;
-    asio::ip::tcp::resolver::results_type found;
-    boost::system::error_code error;
-    Resolve* leaf = nullptr;
-  };
-  void start() override {
-    shared_ = std::make_shared<Shared>(Loop::current().impl().io);
-    shared_->leaf = this;
-    shared_->resolver.async_resolve(host_, port_, [shared = shared_](const auto& error, auto found) {
-      shared->error = error;
-      shared->found = std::move(found);
-      if (shared->leaf != nullptr) shared->leaf->finish();
-    });
-  }
-  void withdraw() noexcept override {
-    shared_->leaf = nullptr;
-    shared_->resolver.cancel();
-  }
-  std::string host_;
-  std::string port_;
-  std::shared_ptr<Shared> shared_;
-};
+bool is_ip(const std::string& host) {
+  in6_addr ignored;
+  const auto without_zone = host.substr(0, host.find('%'));
+  return ::inet_pton(AF_INET, host.c_str(), &ignored) == 1 ||
+         ::inet_pton(AF_INET6, without_zone.c_str(), &ignored) == 1;
+}
 
 Task<std::vector<Address>> resolve(std::string host, std::uint16_t port) {
-  boost::system::error_code not_a_number;
-  const auto address = asio::ip::make_address(host, not_a_number);
-  if (not_a_number) co_return co_await Resolve(host, port);
-  std::vector<Address> found;
-  found.push_back(tcp_address({address, port}));
-  co_return found;
+  if (is_ip(host)) co_return look_up(host, port, AI_NUMERICHOST);
+  auto& threads = Loop::current().impl().resolvers();
+  auto blocking = [host, port] { return look_up(host, port, 0); };
+  co_return co_await offload(threads, std::move(blocking));
 }
 
 class SocketStream final : public Stream {
@@ -165,19 +152,16 @@ int new_socket(int family) {
 }
 
 Task<std::unique_ptr<Stream>> connect(Address address) {
-  Fd fd(new_socket(address.storage.ss_family));
-  int error = 0;
-  if (::connect(fd.get(), address.get(), address.size) != 0) {
-    error = errno;
-    if (error == EINPROGRESS || error == EINTR) {
-      co_await fd.writable();
-      socklen_t size = sizeof error;
-      ::getsockopt(fd.get(), SOL_SOCKET, SO_ERROR, &error, &size);
-    }
+  const int number = new_socket(address.storage.ss_family);
+  int error = ::connect(number, address.get(), address.size) == 0 ? 0 : errno;
+  Fd fd(number);  // only now: an idle socket counts as hung up
+  if (error == EINPROGRESS || error == EINTR) {
+    co_await fd.writable();
+    socklen_t size = sizeof error;
+    ::getsockopt(fd.get(), SOL_SOCKET, SO_ERROR, &error, &size);
   }
   if (error != 0) throw errno_error("connect " + address.text, error);
-  // A descriptor that once waited to be writable is woken for it at every later wait: begin with a fresh one.
-  co_return std::make_unique<SocketStream>(Fd(fd.release()));
+  co_return std::make_unique<SocketStream>(std::move(fd));
 }
 
 }  // namespace
@@ -215,27 +199,28 @@ struct Listener::Impl {
 namespace {
 
 Fd listen_at(const Address& address) {
-  Fd fd(new_socket(address.storage.ss_family));
+  const int number = new_socket(address.storage.ss_family);
   const int on = 1;
-  ::setsockopt(fd.get(), SOL_SOCKET, SO_REUSEADDR, &on, sizeof on);
-  if (::bind(fd.get(), address.get(), address.size) != 0 || ::listen(fd.get(), SOMAXCONN) != 0) {
-    throw errno_error("listen on " + address.text, errno);
+  ::setsockopt(number, SOL_SOCKET, SO_REUSEADDR, &on, sizeof on);
+  if (::bind(number, address.get(), address.size) != 0 || ::listen(number, SOMAXCONN) != 0) {
+    const int error = errno;
+    ::close(number);
+    throw errno_error("listen on " + address.text, error);
   }
-  return fd;
+  return Fd(number);  // only now: an idle socket counts as hung up
 }
 
 }  // namespace
 
 Listener Listener::tcp(const std::string& address, std::uint16_t port) {
-  boost::system::error_code not_a_number;
-  const auto ip = asio::ip::make_address(address, not_a_number);
-  if (not_a_number) throw Error(Code::Invalid, fmt::format("listen on {}: not an IP address", address));
+  if (!is_ip(address)) throw Error(Code::Invalid, fmt::format("listen on {}: not an IP address", address));
   auto impl = std::make_unique<Impl>();
-  impl->fd = listen_at(tcp_address({ip, port}));
-  asio::ip::tcp::endpoint bound;
-  auto size = static_cast<socklen_t>(bound.capacity());
-  ::getsockname(impl->fd.get(), bound.data(), &size);
-  impl->port = bound.port();
+  impl->fd = listen_at(look_up(address, port, AI_NUMERICHOST).at(0));
+  sockaddr_storage bound{};
+  socklen_t size = sizeof bound;
+  ::getsockname(impl->fd.get(), reinterpret_cast<sockaddr*>(&bound), &size);
+  impl->port = ntohs(bound.ss_family == AF_INET6 ? reinterpret_cast<const sockaddr_in6&>(bound).sin6_port
+                                                 : reinterpret_cast<const sockaddr_in&>(bound).sin_port);
   return Listener(std::move(impl));
 }
 

@@ -12,8 +12,8 @@ namespace kopper::rt {
 // The Error for an errno: "<what>: Connection refused". `otherwise` is the code of what has no better one.
 Error errno_error(std::string_view what, int error, Code otherwise = Code::Unavailable);
 
-// A file descriptor on the loop: non-blocking, closed when destroyed. Asio is asked only for readiness; the callers
-// make the system calls. So no operation ever holds a buffer, and giving one up loses no bytes.
+// A file descriptor on the loop: non-blocking, closed when destroyed. The loop tells readiness only; the callers make
+// the system calls. So no operation ever holds a buffer, and giving one up loses no bytes.
 class Fd {
  public:
   struct State;
@@ -33,7 +33,8 @@ class Fd {
   // Gives the descriptor away, open. Nobody may be waiting.
   int release();
 
-  // `co_await fd.readable()`: until a read would not block. One waiter a side.
+  // `co_await fd.readable()`: until a read would not block, or a little too early. One waiter a side, who reads until
+  // the descriptor is empty before the next wait: news are told once.
   class Ready final : public Leaf {
    public:
     Ready(std::shared_ptr<State> state, Side side) : state_(std::move(state)), side_(side) {}
@@ -42,6 +43,7 @@ class Fd {
 
    private:
     friend class Fd;
+    friend struct State;
     void start() override;
     void withdraw() noexcept override;
     std::shared_ptr<State> state_;
