@@ -32,6 +32,7 @@ test: ## every hermetic test, under ASan and UBSan
 test-real: ## the suites against a real kube-apiserver and etcd
 	@tools/deps build test real
 	@tools/real-apiserver build >/dev/null
+	@tools/real-apiserver build --version 1.20 >/dev/null
 	$(call configure,dev)
 	$(call build,dev)
 	@ctest --preset real --parallel 1

@@ -34,6 +34,7 @@ struct Auth : Real {
 };
 
 TEST_F(Auth, KubeconfigContexts) {
+  KOPPER_NEEDS_MINOR(28, "SelfSubjectReview");
   for (const auto& [context, name] :
        std::map<std::string, std::string>{{"token", "token-admin"}, {"cert", "cert-admin"}}) {
     client::LoadOptions options;
@@ -79,6 +80,7 @@ TEST_F(Auth, AnUnreachableServerIsNamed) {
 }
 
 TEST_F(Auth, ExecPlugin) {
+  KOPPER_NEEDS_MINOR(28, "SelfSubjectReview");
   std::string folder = (std::filesystem::temp_directory_path() / "kopper-plugin-XXXXXX").string();
   ASSERT_NE(mkdtemp(folder.data()), nullptr);
   const auto path = folder + "/plugin";
@@ -98,6 +100,7 @@ TEST_F(Auth, ExecPlugin) {
 }
 
 TEST_F(Auth, Impersonation) {
+  KOPPER_NEEDS_MINOR(28, "SelfSubjectReview");
   auto config = admin_config();
   config.impersonate.user = "jane";
   EXPECT_EQ(user(config), "jane");

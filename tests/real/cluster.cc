@@ -107,7 +107,9 @@ RealCluster::RealCluster() {
   } else {
     dir_ = make_temp_dir();
     try {
-      tool({"start", dir_, "--owner", std::to_string(getpid())});
+      std::vector<std::string> start{"start", dir_, "--owner", std::to_string(getpid())};
+      if (const char* version = std::getenv("KOPPER_REAL_VERSION")) start.insert(start.end(), {"--version", version});
+      tool(std::move(start));
     } catch (...) {
       std::filesystem::remove_all(dir_);
       throw;
@@ -129,6 +131,8 @@ std::string RealCluster::value(const std::string& key) const {
   const auto begin = at + key.size() + 2;
   return env_.substr(begin, env_.find('\n', begin) - begin);
 }
+
+bool RealCluster::before(int minor) const { return std::stoi(version().substr(sizeof "v1." - 1)) < minor; }
 
 Output RealCluster::tool(std::vector<std::string> args) const {
   args.insert(args.begin(), kTool);

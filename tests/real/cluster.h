@@ -18,7 +18,8 @@ Output run(std::vector<std::string> command, const std::string& input = "");
 
 // A kube-apiserver with its etcd, started by tools/real-apiserver on loopback ports. One a test program: it is started
 // before the first test and stopped after the last one, or when the program dies. When it cannot be started, the tests
-// fail. Set KOPPER_REAL_DIR to a folder given to `tools/real-apiserver start` to use that server instead.
+// fail. KOPPER_REAL_VERSION=1.20 asks for that server. Set KOPPER_REAL_DIR to a folder given to
+// `tools/real-apiserver start` to use what runs there instead.
 class RealCluster {
  public:
   RealCluster();
@@ -40,6 +41,7 @@ class RealCluster {
   // Contexts `token` (current), `cert` and `rotating`, all administrators.
   std::string kubeconfig() const { return dir_ + "/kubeconfig"; }
   std::string version() const { return value("KUBERNETES_VERSION"); }  // v1.37.1
+  bool before(int minor) const;                                        // older than 1.<minor>
   std::string etcd_url() const { return value("ETCD"); }
   // A line a token: token,user,uid,"group". Read by restart_apiserver().
   std::string tokens_file() const { return dir_ + "/tokens.csv"; }
@@ -64,5 +66,9 @@ class RealCluster {
 
 // The server of this test program. Only inside tests.
 RealCluster& cluster();
+
+// Ends a test that is about something the server is too old for.
+#define KOPPER_NEEDS_MINOR(minor, what) \
+  if (kopper::testing::cluster().before(minor)) GTEST_SKIP() << (what) << " came with Kubernetes 1." << (minor)
 
 }  // namespace kopper::testing

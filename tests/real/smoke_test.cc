@@ -15,6 +15,7 @@ TEST(RealServer, IsTheVersionWeAskedFor) {
 }
 
 TEST(RealServer, KnowsItsUsers) {
+  KOPPER_NEEDS_MINOR(28, "SelfSubjectReview");
   const std::string question = R"({"apiVersion": "authentication.k8s.io/v1", "kind": "SelfSubjectReview"})";
   const std::pair<std::string, std::string> users[] = {
       {"token", "token-admin"}, {"cert", "cert-admin"}, {"rotating", "rotating-admin"}};

@@ -74,6 +74,7 @@ TEST_F(Verbs, DryRunWritesNothing) {
 }
 
 TEST_F(Verbs, FieldValidation) {
+  KOPPER_NEEDS_MINOR(25, "fieldValidation");
   const auto maps = client.of(client::resource_of<ConfigMap>());
   const auto misspelt = [&](std::string name) {
     return json::Value(json::Object{{"apiVersion", "v1"},
@@ -178,14 +179,15 @@ TEST_F(Verbs, Eviction) {
   run(pods.create(pod));
   run(pods.modify(key("p"), [](Pod& live) { live.status.phase = "Running"; }, {.subresource = "status"}));
 
+  const std::string version = cluster().before(21) ? "v1beta1" : "v1";
   const json::Value budget{json::Object{
-      {"apiVersion", "policy/v1"},
+      {"apiVersion", "policy/" + version},
       {"kind", "PodDisruptionBudget"},
       {"metadata", json::Object{{"name", "b"}, {"namespace", ns}}},
       {"spec",
        json::Object{{"minAvailable", 1}, {"selector", json::Object{{"matchLabels", json::Object{{"app", "p"}}}}}}}}};
   const client::Resource budgets{.group = "policy",
-                                 .version = "v1",
+                                 .version = version,
                                  .plural = "poddisruptionbudgets",
                                  .kind = "PodDisruptionBudget",
                                  .namespaced = true};

@@ -46,6 +46,11 @@ std::string group_version(std::string_view group, std::string_view version) {
   return group.empty() ? std::string(version) : fmt::format("{}/{}", group, version);
 }
 
+std::string lower(std::string text) {
+  for (char& c : text) c = static_cast<char>(std::tolower(static_cast<unsigned char>(c)));
+  return text;
+}
+
 bool same(std::string_view a, std::string_view b) {
   return std::ranges::equal(a, b, [](unsigned char x, unsigned char y) { return std::tolower(x) == std::tolower(y); });
 }
@@ -241,6 +246,7 @@ std::expected<Catalog, DecodeError> parse_legacy_resources(std::string_view json
                          .kind = str(item, "kind"),
                          .namespaced = namespaced != nullptr && *namespaced};
     resource.singular = str(item, "singularName");
+    if (resource.singular.empty()) resource.singular = lower(resource.resource.kind);  // built-in kinds before 1.27
     resource.short_names = strings(item["shortNames"]);
     resource.categories = strings(item["categories"]);
     resource.verbs = strings(item["verbs"]);

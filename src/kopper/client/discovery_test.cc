@@ -99,6 +99,7 @@ TEST_F(DiscoveryTest, LegacyServers) {
   EXPECT_EQ(server->target(5), "/apis/bad.io/v1");
   EXPECT_EQ(found(catalog, "po"), "v1 pods");
   EXPECT_THAT(catalog.find("pods")->subresources, ElementsAre("log"));
+  EXPECT_EQ(catalog.find("pods")->singular, "pod");
   EXPECT_EQ(found(catalog, "deploy"), "apps/v1 deployments");
   EXPECT_FALSE(catalog.find("apps", "v1beta1", "Deployment")->preferred);
   ASSERT_EQ(catalog.broken.size(), 1U);

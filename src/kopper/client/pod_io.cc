@@ -56,9 +56,19 @@ std::optional<int> exit_cause(const Error& error) {
   return std::nullopt;
 }
 
-Task<Eviction> evicted(Client client, http::Request request) {
+Task<> post_eviction(Client client, Key pod, DeleteOptions options) {
   try {
-    co_await client.call(std::move(request));
+    co_await client.call(evict_request(pod, options));
+    co_return;
+  } catch (const Error& error) {
+    if (error.http_status != 400 || std::string_view(error.what()).find("no kind") == std::string_view::npos) throw;
+  }
+  co_await client.call(evict_request(pod, options, "policy/v1beta1"));
+}
+
+Task<Eviction> evicted(Client client, Key pod, DeleteOptions options) {
+  try {
+    co_await post_eviction(std::move(client), std::move(pod), std::move(options));
     co_return Eviction{};
   } catch (const Error& error) {
     if (error.code == Code::NotFound) co_return Eviction{.outcome = Eviction::Outcome::Absent};
@@ -157,7 +167,7 @@ Task<ExecResult> run(Client client, Key pod, ExecOptions options, std::string in
 }
 
 Task<Eviction> evict(Client client, Key pod, DeleteOptions options) {
-  return evicted(std::move(client), evict_request(pod, options));
+  return evicted(std::move(client), std::move(pod), std::move(options));
 }
 
 }  // namespace kopper::client

@@ -233,5 +233,16 @@ TEST_F(PodIoTest, EvictionOutcomes) {
   EXPECT_THAT(blocked.message, HasSubstr("disruption budget b needs"));
 }
 
+TEST_F(PodIoTest, ServersBefore122KnowOnlyTheBetaOfEviction) {
+  const auto server = std::make_shared<FakeServer>();
+  server->then(400, status_json(400, "BadRequest", "no kind Eviction is registered for version policy/v1"))
+      .then(201, "{}")
+      .then(400, status_json(400, "BadRequest", "the name of the pod does not match"));
+  EXPECT_EQ(loop.run(evict(Client(server), pod)).outcome, Eviction::Outcome::Evicted);
+  EXPECT_THAT(server->seen.back().body, HasSubstr("policy/v1beta1"));
+  EXPECT_THROW(loop.run(evict(Client(server), pod)), Error);
+  EXPECT_EQ(server->seen.size(), 3U);
+}
+
 }  // namespace
 }  // namespace kopper::client

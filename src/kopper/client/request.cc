@@ -197,8 +197,8 @@ http::Request delete_collection_request(const Resource& resource, const ListOpti
                    json::dump(delete_body(options)));
 }
 
-http::Request evict_request(const Key& pod, const DeleteOptions& options) {
-  const json::Value body{json::Object{{"apiVersion", "policy/v1"},
+http::Request evict_request(const Key& pod, const DeleteOptions& options, std::string_view api_version) {
+  const json::Value body{json::Object{{"apiVersion", api_version},
                                       {"kind", "Eviction"},
                                       {"metadata", json::Object{{"name", pod.name}, {"namespace", pod.namespace_}}},
                                       {"deleteOptions", delete_body(options)}}};

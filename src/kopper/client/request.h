@@ -33,7 +33,8 @@ http::Request delete_request(const Resource& resource, const Key& key, const Del
 // Of `which` only namespace and selectors count.
 http::Request delete_collection_request(const Resource& resource, const ListOptions& which,
                                         const DeleteOptions& options);
-http::Request evict_request(const Key& pod, const DeleteOptions& options);
+// Servers before 1.22 know only policy/v1beta1.
+http::Request evict_request(const Key& pod, const DeleteOptions& options, std::string_view api_version = "policy/v1");
 
 http::Request log_request(const Key& pod, const LogOptions& options);
 http::Request exec_request(const Key& pod, const ExecOptions& options);
