@@ -174,11 +174,14 @@ KeyPtr read_key(std::string_view pem, std::string_view what) {
   return key;
 }
 
-CertifiedKey make_ca(const std::string& common_name) {
+CertifiedKey make_ca(const std::string& common_name, std::optional<std::chrono::sys_seconds> not_before,
+                     std::optional<std::chrono::sys_seconds> not_after) {
   const auto key = new_key();
   CertificateSpec spec;
   spec.common_name = common_name;
-  spec.not_after = std::chrono::floor<std::chrono::seconds>(std::chrono::system_clock::now()) + 24h * 3650;
+  spec.not_before = not_before;
+  spec.not_after =
+      not_after.value_or(std::chrono::floor<std::chrono::seconds>(std::chrono::system_clock::now()) + 24h * 3650);
   const auto certificate = new_certificate(key.get(), spec);
   auto* x = certificate.get();
   X509_set_issuer_name(x, X509_get_subject_name(x));
@@ -214,6 +217,8 @@ CertificateInfo inspect(X509* certificate) {
   CertificateInfo info;
   const auto* subject = X509_get_subject_name(certificate);
   if (auto names = entries(subject, NID_commonName); !names.empty()) info.common_name = std::move(names.back());
+  if (auto names = entries(X509_get_issuer_name(certificate), NID_commonName); !names.empty())
+    info.issuer_name = std::move(names.back());
   info.organizations = entries(subject, NID_organizationName);
   const std::unique_ptr<GENERAL_NAMES, FreeWith<GENERAL_NAMES_free>> names(
       static_cast<GENERAL_NAMES*>(X509_get_ext_d2i(certificate, NID_subject_alt_name, nullptr, nullptr)));

@@ -27,13 +27,15 @@ struct CertificateSpec {
   std::optional<std::chrono::sys_seconds> not_after;
 };
 
-// A self-signed authority, valid for ten years.
-CertifiedKey make_ca(const std::string& common_name);
+// A self-signed authority. Default: valid from five minutes ago for ten years.
+CertifiedKey make_ca(const std::string& common_name, std::optional<std::chrono::sys_seconds> not_before = {},
+                     std::optional<std::chrono::sys_seconds> not_after = {});
 CertifiedKey issue(const CertifiedKey& ca, const CertificateSpec& spec);
 
 // What a certificate (the first of the PEM text) says.
 struct CertificateInfo {
   std::string common_name;
+  std::string issuer_name;  // the common name of who signed it
   std::vector<std::string> organizations;
   std::vector<std::string> dns_names;
   std::vector<std::string> ip_addresses;

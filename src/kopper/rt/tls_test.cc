@@ -339,10 +339,15 @@ TEST(Cert, InspectReadsBackWhatWasIssued) {
   spec.not_after = std::chrono::sys_days(std::chrono::year(2100) / 1 / 1);
   const auto info = inspect(issue(ca(), spec).cert_pem);
   EXPECT_EQ(info.common_name, "server");
+  EXPECT_EQ(info.issuer_name, "test-ca");
   EXPECT_THAT(info.organizations, ElementsAre("a", "b"));
   EXPECT_THAT(info.dns_names, ElementsAre("api.example", "other.example"));
   EXPECT_THAT(info.ip_addresses, ElementsAre("10.0.0.1", "::1"));
   EXPECT_EQ(info.not_after, *spec.not_after);
+  const auto short_lived = inspect(make_ca("short", *spec.not_after - 60s, *spec.not_after).cert_pem);
+  EXPECT_EQ(short_lived.not_before, *spec.not_after - 60s);
+  EXPECT_EQ(short_lived.not_after, *spec.not_after);
+  EXPECT_EQ(short_lived.issuer_name, "short");
   spec.ip_addresses = {"10.0.0"};
   EXPECT_EQ(error_of([&] { issue(ca(), spec); }), "certificate for 10.0.0: not an IP address");
 }
