@@ -61,6 +61,7 @@ endif()
 find_package(PkgConfig REQUIRED)
 pkg_check_modules(nghttp2 REQUIRED IMPORTED_TARGET libnghttp2)
 pkg_check_modules(yaml REQUIRED IMPORTED_TARGET yaml-0.1)
+pkg_check_modules(zstd REQUIRED IMPORTED_TARGET libzstd)
 
 function(kopper_test name)
   cmake_parse_arguments(arg "" "" "SOURCES;DEPS;LIBS;LABELS" ${ARGN})

@@ -164,19 +164,22 @@ class Parser {
 
 bool Requirement::matches(const Labels& labels) const {
   const auto found = labels.find(key);
-  const bool present = found != labels.end();
-  const auto listed = [&] { return present && std::ranges::find(values, found->second) != values.end(); };
+  return matches_value(found == labels.end() ? std::nullopt : std::optional<std::string_view>(found->second));
+}
+
+bool Requirement::matches_value(std::optional<std::string_view> value) const {
+  const auto listed = [&] { return value && std::ranges::find(values, *value) != values.end(); };
   switch (op) {
     case Op::Equals:
     case Op::In: return listed();
     case Op::NotEquals:
     case Op::NotIn: return !listed();
-    case Op::Exists: return present;
-    case Op::DoesNotExist: return !present;
+    case Op::Exists: return value.has_value();
+    case Op::DoesNotExist: return !value;
     case Op::GreaterThan:
     case Op::LessThan: {
-      if (!present || values.size() != 1) return false;
-      const auto have = to_int(found->second);
+      if (!value || values.size() != 1) return false;
+      const auto have = to_int(*value);
       const auto want = to_int(values[0]);
       if (!have || !want) return false;
       return op == Op::GreaterThan ? *have > *want : *have < *want;

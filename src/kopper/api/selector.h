@@ -27,6 +27,8 @@ struct Requirement {
   std::vector<std::string> values;
 
   bool matches(const Labels& labels) const;
+  // The same for who keeps labels in another way: what `key` has, or nothing.
+  bool matches_value(std::optional<std::string_view> value) const;
   std::string str() const;
 
   // By key first.

@@ -1,0 +1,404 @@
+#include "kopper/cache/informer.h"
+
+#include <algorithm>
+#include <deque>
+#include <utility>
+
+#include <fmt/format.h>
+
+#include "kopper/base/log.h"
+#include "kopper/cache/detail/head.h"
+#include "kopper/client/watcher.h"
+#include "kopper/json/value.h"
+#include "kopper/rt/channel.h"
+#include "kopper/rt/scope.h"
+#include "kopper/rt/wait_list.h"
+
+namespace kopper::cache {
+namespace {
+
+using namespace std::chrono_literals;
+using client::RawStoreEvent;
+using client::StoreEventType;
+
+// A server that restarts may not know its custom resources for a moment. Objects are given up only after that.
+constexpr auto kMissingGrace = 10s;
+// Others on the loop have their turn after so many events.
+constexpr unsigned kEventsInARow = 32;
+
+std::vector<std::string> normal(std::vector<std::string> namespaces) {
+  std::ranges::sort(namespaces);
+  const auto [first, last] = std::ranges::unique(namespaces);
+  namespaces.erase(first, last);
+  if (!namespaces.empty() && namespaces.front().empty()) namespaces.clear();  // "" means all
+  return namespaces;
+}
+
+// The whole resource is "" in the list of those to watch.
+std::vector<std::string> watched(const std::vector<std::string>& namespaces) {
+  return namespaces.empty() ? std::vector<std::string>{""} : namespaces;
+}
+
+client::WatcherOptions watcher_options(const InformerOptions& options, std::string namespace_) {
+  client::WatcherOptions out;
+  out.namespace_ = std::move(namespace_);
+  out.label_selector = options.label_selector;
+  out.field_selector = options.field_selector;
+  out.page_size = options.page_size;
+  out.watch_list = options.watch_list;
+  return out;
+}
+
+template <class S>
+S parsed(const std::string& text, std::string_view what) {
+  auto selector = S::parse(text);
+  if (!selector) throw_error(selector.error(), fmt::format("{} \"{}\"", what, text));
+  return std::move(*selector);
+}
+
+}  // namespace
+
+struct Subscription::State {
+  Handler handler;
+  std::uint64_t after = 0;  // changes up to this one were in the store when it subscribed
+  bool active = true;
+};
+
+Subscription::Subscription(std::shared_ptr<State> state) : state_(std::move(state)) {}
+Subscription& Subscription::operator=(Subscription&& other) noexcept {
+  if (state_ && this != &other) state_->active = false;
+  state_ = std::move(other.state_);
+  return *this;
+}
+Subscription::~Subscription() {
+  if (state_) state_->active = false;
+}
+
+struct Informer::Impl {
+  // The watch of one namespace, or of all.
+  struct Pump {
+    Pump(Impl& informer, const std::string& namespace_)
+        : mirror(
+              informer.store, [&informer](const Change& change) { informer.changes.push_back(change); }, namespace_,
+              informer.options.keep),
+          watcher(informer.api(), watcher_options(informer.options, namespace_)) {}
+
+    Mirror mirror;
+    client::RawWatcher watcher;
+    bool retired = false;
+    std::optional<rt::TimePoint> missing_since;
+    std::uint64_t lists = 0;
+    std::string error;
+    // An own write that the watch has not brought yet.
+    std::uint64_t written = 0;
+    rt::TimePoint written_at{};
+    rt::Scope scope;
+  };
+
+  Impl(client::Client c, client::Resource r, InformerOptions o)
+      : client(std::move(c)),
+        options(std::move(o)),
+        labels(parsed<api::Selector>(options.label_selector, "label selector")),
+        fields(parsed<api::FieldSelector>(options.field_selector, "field selector")),
+        store(std::move(r), options.storage) {
+    options.namespaces = normal(std::move(options.namespaces));
+    if (!store.resource().namespaced) options.namespaces.clear();
+    for (const auto& each : watched(options.namespaces)) pumps.push_back(std::make_unique<Pump>(*this, each));
+  }
+
+  client::RawApi api() const {
+    return {client, store.resource(), options.metadata_only ? client::View::Metadata : client::View::Whole};
+  }
+
+  // Constant after construction, but for the namespaces.
+  client::Client client;
+  InformerOptions options;
+  api::Selector labels;
+  api::FieldSelector fields;
+  // This loop only.
+  Store store;
+  InformerStats counted;
+  std::vector<std::shared_ptr<Subscription::State>> subscribers;
+  std::deque<Change> changes;  // in the store, not told yet
+  std::uint64_t told = 0;
+  bool telling = false;
+  bool running = false;
+  rt::Event work;
+  rt::WaitList waiting;
+  std::vector<std::unique_ptr<Pump>> pumps;
+
+  Task<> run() {
+    if (running) throw Error(Code::Internal, "the informer runs already: " + store.resource().name());
+    struct Stop {
+      Impl& impl;
+      ~Stop() {
+        impl.running = false;
+        impl.remake_pumps();
+      }
+    };
+    const Stop stop{*this};
+    running = true;
+    for (const auto& each : pumps) each->scope.spawn(pump(each.get()));
+    while (true) {
+      work.reset();
+      while (store.tidy()) co_await rt::yield();
+      co_await reap();
+      co_await work.wait();
+    }
+  }
+
+  // What is watched is known after a stop too; a watcher is not resumed.
+  void remake_pumps() {
+    std::erase_if(pumps, [](const auto& each) { return each->retired; });
+    for (auto& each : pumps) each = std::make_unique<Pump>(*this, each->mirror.namespace_());
+  }
+
+  Task<> reap() {
+    while (true) {
+      const auto found = std::ranges::find_if(pumps, [](const auto& each) { return each->retired; });
+      if (found == pumps.end()) co_return;
+      const auto retired = std::move(*found);
+      pumps.erase(found);
+      co_await retired->scope.join();
+    }
+  }
+
+  Task<> pump(Pump* pump) {
+    for (unsigned in_a_row = 1;; ++in_a_row) {
+      const auto event = co_await pump->watcher.next();
+      if (pump->retired) co_return;
+      handle(*pump, event);
+      tell();
+      while (store.tidy()) co_await rt::yield();
+      if (in_a_row % kEventsInARow == 0) co_await rt::yield();
+    }
+  }
+
+  void handle(Pump& pump, const RawStoreEvent& event) {
+    auto& mirror = pump.mirror;
+    const auto now = rt::Loop::current().now();
+    if (event.type != StoreEventType::Failed) counted.last_event = now;
+    switch (event.type) {
+      case StoreEventType::Init: mirror.begin(); return;
+      case StoreEventType::InitApply: check(mirror.initial(event.object), event); break;
+      case StoreEventType::InitDone:
+        mirror.done(detail::parse_version(pump.watcher.state().resource_version));
+        pump.error.clear();
+        pump.missing_since.reset();
+        if (pump.lists++ > 0) ++counted.relists;
+        settle();
+        break;
+      case StoreEventType::Apply: check(mirror.apply(event.object), event); break;
+      case StoreEventType::Delete: check(mirror.remove(event.object), event); break;
+      case StoreEventType::Failed: failed(pump, *event.error); return;
+    }
+    ++counted.events;
+    if (pump.written != 0 && mirror.version() >= pump.written) {
+      counted.lag = now - pump.written_at;
+      pump.written = 0;
+    }
+  }
+
+  void check(const Mirror::Done& done, const RawStoreEvent& event) {
+    if (done) return;
+    ++counted.bad_objects;
+    log::warn("left out an object that is none",
+              {{"resource", store.resource().name()}, {"key", event.head.key.str()}, {"error", done.error().str()}});
+  }
+
+  void failed(Pump& pump, const Error& error) {
+    ++counted.failures;
+    pump.error = error.what();
+    log::warn(
+        "watch interrupted",
+        {{"resource", store.resource().name()}, {"namespace", pump.mirror.namespace_()}, {"error", error.what()}});
+    if (error.code != Code::NotFound) return;
+    const auto now = rt::Loop::current().now();
+    if (!pump.missing_since) {
+      pump.missing_since = now;
+      settle();
+    } else if (now - *pump.missing_since >= kMissingGrace && pump.mirror.synced()) {
+      pump.mirror.clear();
+      tell();
+    }
+  }
+
+  bool synced() const {
+    return std::ranges::all_of(pumps, [](const auto& each) { return each->retired || each->mirror.synced(); });
+  }
+  bool missing() const {
+    return std::ranges::any_of(pumps, [](const auto& each) { return !each->retired && each->missing_since; });
+  }
+  void settle() { waiting.wake_all(); }
+
+  Task<> wait_synced() {
+    while (!synced()) co_await rt::Waiter(waiting);
+  }
+  Task<> wait_settled() {
+    while (!synced() && !missing()) co_await rt::Waiter(waiting);
+  }
+
+  // Handlers may subscribe, unsubscribe, note writes and change namespaces: what comes of it is told after what is told
+  // now.
+  void tell() {
+    if (telling) return;
+    telling = true;
+    while (!changes.empty()) {
+      const auto change = std::move(changes.front());
+      changes.pop_front();
+      ++told;
+      const auto count = subscribers.size();
+      for (std::size_t i = 0; i < count; ++i) call(subscribers[i], change);
+    }
+    telling = false;
+    std::erase_if(subscribers, [](const auto& each) { return !each->active; });
+  }
+
+  void call(std::shared_ptr<Subscription::State> subscriber, const Change& change) const {
+    if (!subscriber->active || told <= subscriber->after) return;
+    try {
+      subscriber->handler(change);
+    } catch (const std::exception& error) {
+      log::error("a subscriber of the cache threw", {{"resource", store.resource().name()}, {"error", error.what()}});
+    }
+  }
+
+  Subscription subscribe(Handler handler) {
+    auto state = std::make_shared<Subscription::State>();
+    state->handler = std::move(handler);
+    state->after = told + changes.size();
+    subscribers.push_back(state);
+    Subscription subscription(state);
+    for (auto& record : store.list()) {
+      if (!state->active) break;
+      const Change change{.before = {}, .after = std::move(record), .initial = true};
+      state->handler(change);
+    }
+    return subscription;
+  }
+
+  Pump* pump_of(std::string_view namespace_) {
+    for (const auto& each : pumps) {
+      if (each->retired) continue;
+      if (each->mirror.namespace_().empty() || each->mirror.namespace_() == namespace_) return each.get();
+    }
+    return nullptr;
+  }
+
+  void set_namespaces(std::vector<std::string> namespaces) {
+    namespaces = normal(std::move(namespaces));
+    if (!store.resource().namespaced) return;
+    options.namespaces = std::move(namespaces);
+    const auto wanted = watched(options.namespaces);
+    for (const auto& each : pumps) {
+      if (!each->retired && !std::ranges::binary_search(wanted, each->mirror.namespace_())) retire(*each);
+    }
+    for (const auto& name : wanted) {
+      const auto same = [&](const auto& each) { return !each->retired && each->mirror.namespace_() == name; };
+      if (std::ranges::any_of(pumps, same)) continue;
+      pumps.push_back(std::make_unique<Pump>(*this, name));
+      if (running) pumps.back()->scope.spawn(pump(pumps.back().get()));
+    }
+    work.set();
+    settle();
+    tell();
+  }
+
+  void share(const InformerOptions& other) {
+    if (options.keep && !other.keep) {
+      if (running) {
+        throw Error(Code::Invalid, fmt::format("the cache of {} keeps only some fields and runs already: ask for whole "
+                                               "objects before it starts",
+                                               store.resource().name()));
+      }
+      options.keep = nullptr;
+      remake_pumps();
+    }
+    if (options.namespaces.empty() || other.namespaces.empty()) return set_namespaces({});
+    auto all = options.namespaces;
+    all.insert(all.end(), other.namespaces.begin(), other.namespaces.end());
+    set_namespaces(std::move(all));
+  }
+
+  void retire(Pump& pump) {
+    pump.retired = true;
+    pump.scope.cancel();
+    pump.mirror.clear();
+  }
+
+  // True when the informer's selectors would select it, as far as that can be told here: of the fields that only the
+  // server knows nothing is assumed, and the object must be known already.
+  bool selects(const Record& record) const {
+    if (!record.matches(labels)) return false;
+    const auto plain = [](const auto& term) { return term.field.starts_with("metadata."); };
+    if (std::ranges::all_of(fields.terms(), plain)) return record.matches(fields);
+    return static_cast<bool>(store.get(record.namespace_(), record.name()));
+  }
+
+  void note_write(std::string_view json) {
+    const auto record = Record::make(json);
+    if (!record) return;
+    auto* pump = pump_of((*record)->namespace_());
+    if (pump == nullptr) return;
+    const auto version = (*record)->resource_version();
+    if (pump->written == 0 && version > pump->mirror.version()) {
+      pump->written = version;
+      pump->written_at = rt::Loop::current().now();
+    }
+    static_cast<void>(pump->mirror.note_write(json, selects(**record)));
+    tell();
+  }
+
+  void note_delete(const Key& key, std::string_view answer) {
+    const auto value = json::parse(answer);
+    if (!value) return;
+    if (value->text("kind") != "Status") return note_write(answer);
+    note_gone(key, (*value)["details"].text("uid"));
+  }
+
+  void note_gone(const Key& key, std::string_view uid) {
+    if (auto* pump = pump_of(key.namespace_)) pump->mirror.note_delete(key, uid);
+    tell();
+  }
+
+  InformerStats stats() const {
+    auto out = counted;
+    out.size = store.size();
+    out.synced = synced();
+    out.missing = missing();
+    out.undecodable = store.undecodable();
+    for (const auto& each : pumps) {
+      if (each->retired) continue;
+      out.unprojectable += each->mirror.unprojectable();
+      if (out.last_error.empty()) out.last_error = each->error;
+    }
+    return out;
+  }
+};
+
+Informer::Informer(client::Client client, client::Resource resource, InformerOptions options)
+    : impl_(std::make_unique<Impl>(std::move(client), std::move(resource), std::move(options))) {}
+Informer::~Informer() = default;
+
+Task<> Informer::run() { return impl_->run(); }
+bool Informer::synced() const { return impl_->synced(); }
+bool Informer::missing() const { return impl_->missing(); }
+Task<> Informer::wait_synced() { return impl_->wait_synced(); }
+Task<> Informer::wait_settled() { return impl_->wait_settled(); }
+Subscription Informer::subscribe(Handler handler) { return impl_->subscribe(std::move(handler)); }
+const Store& Informer::store() const { return impl_->store; }
+void Informer::add_index(std::string name, IndexFn keys) { impl_->store.add_index(std::move(name), std::move(keys)); }
+void Informer::set_storage(Storage storage) {
+  impl_->store.set_storage(storage);
+  impl_->work.set();
+}
+void Informer::set_namespaces(std::vector<std::string> namespaces) { impl_->set_namespaces(std::move(namespaces)); }
+void Informer::share(const InformerOptions& other) { impl_->share(other); }
+bool Informer::watches(std::string_view namespace_) const { return impl_->pump_of(namespace_) != nullptr; }
+void Informer::note_write(std::string_view json) { impl_->note_write(json); }
+void Informer::note_delete(const Key& key, std::string_view answer) { impl_->note_delete(key, answer); }
+void Informer::note_gone(const Key& key, std::string_view uid) { impl_->note_gone(key, uid); }
+InformerStats Informer::stats() const { return impl_->stats(); }
+const InformerOptions& Informer::options() const { return impl_->options; }
+
+}  // namespace kopper::cache
