@@ -177,7 +177,6 @@ struct Informer::Impl {
   void handle(Pump& pump, const RawStoreEvent& event) {
     auto& mirror = pump.mirror;
     const auto now = rt::Loop::current().now();
-    if (event.type != StoreEventType::Failed) counted.last_event = now;
     switch (event.type) {
       case StoreEventType::Init: mirror.begin(); return;
       case StoreEventType::InitApply: check(mirror.initial(event.object), event); break;
@@ -212,7 +211,7 @@ struct Informer::Impl {
     log::warn(
         "watch interrupted",
         {{"resource", store.resource().name()}, {"namespace", pump.mirror.namespace_()}, {"error", error.what()}});
-    if (error.code != Code::NotFound) return;
+    if (error.http_status != 404) return;
     const auto now = rt::Loop::current().now();
     if (!pump.missing_since) {
       pump.missing_since = now;
@@ -370,6 +369,7 @@ struct Informer::Impl {
     for (const auto& each : pumps) {
       if (each->retired) continue;
       out.unprojectable += each->mirror.unprojectable();
+      out.last_event = std::max(out.last_event, each->watcher.last_heard());
       if (out.last_error.empty()) out.last_error = each->error;
     }
     return out;

@@ -62,6 +62,12 @@ class TestServer final : public http::Handler {
     broken_ = broken;
     news_.wake_all();
   }
+  // Another server answers, or this one after a restore: its versions are behind, and it knows no history.
+  void go_back_to(std::uint64_t old) {
+    version = old;
+    log_.clear();
+    break_watches();
+  }
   void pause_lists(bool paused) {  // in the middle of the body
     lists_paused_ = paused;
     news_.wake_all();
@@ -106,7 +112,7 @@ class TestServer final : public http::Handler {
       co_return text(
           504,
           fmt::format(
-              R"({{"kind":"Status","status":"Failure","message":"Timeout: Too large resource version: {}, current: {}","reason":"Timeout","details":{{"causes":[{{"reason":"ResourceVersionTooLarge","message":"Too large resource version"}}],"retryAfterSeconds":1}},"code":504}})",
+              R"({{"kind":"Status","apiVersion":"v1","status":"Failure","message":"Timeout: Too large resource version: {}, current: {}","reason":"Timeout","details":{{"causes":[{{"reason":"ResourceVersionTooLarge","message":"Too large resource version"}}],"retryAfterSeconds":1}},"code":504}})",
               from, version));
     }
     http::Response response;
@@ -140,9 +146,10 @@ class TestServer final : public http::Handler {
     return response;
   }
   static http::Response refuse(int code, std::string_view reason, std::string_view message) {
-    return text(code, fmt::format(R"({{"kind":"Status","status":"Failure","message":"{}","reason":"{}","code":{}}})",
-                                  message.empty() ? "the server could not find the requested resource" : message,
-                                  reason, code));
+    return text(
+        code, fmt::format(
+                  R"({{"kind":"Status","apiVersion":"v1","status":"Failure","message":"{}","reason":"{}","code":{}}})",
+                  message.empty() ? "the server could not find the requested resource" : message, reason, code));
   }
   void log(std::string_view type, const Key& key, std::string_view object) {
     log_.push_back({version, key.namespace_, line(type, object)});

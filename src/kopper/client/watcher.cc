@@ -28,6 +28,7 @@ struct RawWatcher::Impl {
   rt::TimePoint opened{};
   bool used = false;
   bool begun = false;
+  std::optional<rt::TimePoint> heard;
   RawStoreEvent event;  // being made
 
   Task<RawStoreEvent> next() {
@@ -96,6 +97,7 @@ struct RawWatcher::Impl {
   Task<WatcherInput> read_page() {
     const auto object = co_await page->next();
     if (!object) co_return input::PageEnd{page->continue_token(), page->resource_version()};
+    heard = rt::Loop::current().now();
     event.object = *object;
     event.head = head_of(*object);
     co_return input::Item{};
@@ -105,6 +107,7 @@ struct RawWatcher::Impl {
     auto raw = co_await next_event();
     if (!raw) co_return input::Ended{used || rt::Loop::current().now() - opened >= kShortWatch};
     used = true;
+    heard = rt::Loop::current().now();
     event.head = std::move(raw->head);
     event.object = raw->object;
     const auto& version = event.head.resource_version;
@@ -138,6 +141,7 @@ RawWatcher::RawWatcher(RawWatcher&&) noexcept = default;
 
 Task<RawStoreEvent> RawWatcher::next() { return impl_->next(); }
 const WatcherState& RawWatcher::state() const { return impl_->state; }
+std::optional<rt::TimePoint> RawWatcher::last_heard() const { return impl_->heard; }
 
 void ChangeTracker::begin() { ++round_; }
 

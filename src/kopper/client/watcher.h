@@ -14,6 +14,7 @@
 #include "kopper/client/raw_api.h"
 #include "kopper/client/watch.h"
 #include "kopper/client/watcher_state.h"
+#include "kopper/rt/loop.h"
 #include "kopper/rt/task.h"
 
 namespace kopper::client {
@@ -45,6 +46,8 @@ class RawWatcher {
   // At most one at a time.
   Task<RawStoreEvent> next();
   const WatcherState& state() const;
+  // When the server last sent anything, bookmarks included. Nothing before the first time.
+  std::optional<rt::TimePoint> last_heard() const;
 
  private:
   struct Impl;

@@ -13,8 +13,8 @@ using Emit = StoreEventType;
 bool refuses_watch_list(const Error& error) {
   switch (error.code) {
     case Code::Invalid:
-    case Code::Unsupported:
     case Code::Internal: return true;
+    case Code::Unsupported: return error.http_status != 404;  // a kind that is not installed says nothing of it
     case Code::Unavailable: return error.http_status == 500;
     case Code::Timeout: return error.reason == "InitialEventsStalled";
     default: return false;
