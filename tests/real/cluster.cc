@@ -141,7 +141,10 @@ Output RealCluster::tool(std::vector<std::string> args) const {
   return result;
 }
 
-void RealCluster::restart_apiserver() { tool({"restart", dir_}); }
+void RealCluster::restart_apiserver(std::vector<std::string> more_flags) {
+  more_flags.insert(more_flags.begin(), {"restart", dir_, "--"});
+  tool(std::move(more_flags));
+}
 
 long long RealCluster::compact_etcd() { return std::stoll(tool({"compact", dir_}).out); }
 

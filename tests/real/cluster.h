@@ -27,9 +27,10 @@ class RealCluster {
   RealCluster(const RealCluster&) = delete;
   RealCluster& operator=(const RealCluster&) = delete;
 
-  std::string url() const { return value("URL"); }                 // https://127.0.0.1:port
-  std::string ca_file() const { return value("CA"); }              // signs the server's certificate
-  std::string other_ca_file() const { return value("OTHER_CA"); }  // a CA that signed nothing
+  std::string url() const { return value("URL"); }     // https://127.0.0.1:port
+  std::string ca_file() const { return value("CA"); }  // signs the server's certificate
+  std::string pki_file(const std::string& name) const { return dir_ + "/pki/" + name; }  // server.crt, other-ca.key, …
+  std::string other_ca_file() const { return value("OTHER_CA"); }                        // a CA that signed nothing
   std::string client_cert_file() const { return value("CLIENT_CERT"); }
   std::string client_key_file() const { return value("CLIENT_KEY"); }
   std::string admin_token() const { return value("ADMIN_TOKEN"); }
@@ -47,7 +48,7 @@ class RealCluster {
   std::string tokens_file() const { return dir_ + "/tokens.csv"; }
 
   // Same port, same data; returns when it is ready. A later watch of anything from before is 410 Expired.
-  void restart_apiserver();
+  void restart_apiserver(std::vector<std::string> more_flags = {});
   // Expires every revision seen until now; returns the newest. A later watch of podtemplates (the kind that has no
   // watch cache here) from one of them is 410 Expired.
   long long compact_etcd();

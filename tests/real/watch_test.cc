@@ -2,54 +2,16 @@
 #include <fstream>
 #include <map>
 
-#include "kopper/client/watcher.h"
-
-#include "real/connect.h"
+#include "real/account.h"
 
 namespace kopper::testing {
 namespace {
 
 using api::corev1::PodTemplate;
-using client::ChangeType;
 using ::testing::Contains;
 using ::testing::HasSubstr;
 
-// What was told of each object, in order: "A" added, "M" modified, "D" deleted.
-struct Account {
-  std::map<std::string, std::string> told;
-  int synced = 0;
-  std::vector<std::string> failures;
-};
-
-template <class T>
-Task<> keep_account(client::Changes<T>* changes, Account* account) {
-  while (true) {
-    auto change = co_await changes->next();
-    switch (change.type) {
-      case ChangeType::Added: account->told[change.key.name] += 'A'; break;
-      case ChangeType::Modified: account->told[change.key.name] += 'M'; break;
-      case ChangeType::Deleted: account->told[change.key.name] += 'D'; break;
-      case ChangeType::Synced: ++account->synced; break;
-      case ChangeType::Failed: account->failures.emplace_back(change.error->what()); break;
-    }
-  }
-}
-
-// Lets the watch run until `done`; every turn asks the server something, so that time is spent on the wire.
-Task<> until(client::Client client, std::function<bool()> done) {
-  while (!done()) {
-    http::Request ask;
-    ask.target = "/version";
-    co_await client.call(std::move(ask));
-  }
-}
-
-struct Watches : Real {
-  void wait(std::function<bool()> done) { loop.run(rt::timeout(std::chrono::minutes(2), wait_task(std::move(done)))); }
-  Task<bool> wait_task(std::function<bool()> done) {
-    co_await until(other, std::move(done));
-    co_return true;
-  }
+struct Watches : Watching {
   PodTemplate pod_template(std::string name) const {
     PodTemplate made;
     made.metadata.name = std::move(name);
@@ -60,13 +22,6 @@ struct Watches : Real {
     made.template_.spec.containers.push_back(container);
     return made;
   }
-  bool told(const std::string& name, const std::string& what) const {
-    const auto found = account.told.find(name);
-    return found != account.told.end() && found->second == what;
-  }
-
-  client::Client other{client::make_transport(admin_config())};  // a wire of its own
-  Account account;
 };
 
 // A server that knows no such thing is asked for a list instead, and nobody has to be told.
@@ -169,13 +124,6 @@ TEST_F(Watches, SurvivesARestartOfTheServerWithExactAccounts) {
     if (!account.told.contains(name)) expected.erase(name);
   }
   EXPECT_EQ(account.told, expected);
-}
-
-void write_file(const std::string& path, const std::string& text) { std::ofstream(path, std::ios::trunc) << text; }
-
-std::string read_file(const std::string& path) {
-  std::ifstream in(path);
-  return {std::istreambuf_iterator<char>(in), {}};
 }
 
 // The first token is withdrawn; the file has the second by then.
