@@ -60,8 +60,12 @@ bool fits(const std::string& cert, const std::string& key) {
   }
 }
 
-rt::CertifiedKey new_ca(const CertPolicy& policy, sys_seconds now) {
-  const auto name = fmt::format("kopper webhooks {:%Y-%m-%dT%H:%M:%SZ}", fmt::gmtime(now.time_since_epoch().count()));
+// Named after its birth. Who signed a certificate is told by that name, so no two of a bundle share it.
+rt::CertifiedKey new_ca(const CertPolicy& policy, sys_seconds now, const std::vector<std::string>& others) {
+  const auto birth = fmt::format("kopper webhooks {:%Y-%m-%dT%H:%M:%SZ}", fmt::gmtime(now.time_since_epoch().count()));
+  auto name = birth;
+  const auto taken = [&](const std::string& pem) { return rt::inspect(pem).common_name == name; };
+  for (int twin = 2; std::ranges::any_of(others, taken); ++twin) name = fmt::format("{} {}", birth, twin);
   return rt::make_ca(name, now - kClockSkew, now + policy.ca_lifetime);
 }
 
@@ -115,7 +119,7 @@ std::optional<Certs> renewed(const Certs& certs, const CertPolicy& policy, sys_s
 
   Certs next = certs;
   if (trusted.empty() || !fits(trusted.front(), certs.ca_key) || due(rt::inspect(trusted.front()), now)) {
-    auto ca = new_ca(policy, now);
+    auto ca = new_ca(policy, now, trusted);
     trusted.insert(trusted.begin(), std::move(ca.cert_pem));
     next.ca_key = std::move(ca.key_pem);
   }

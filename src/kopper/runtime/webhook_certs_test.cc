@@ -143,6 +143,15 @@ TEST(Certs, WithoutTheCaKeyGetANewAuthorityThatWaits) {
   EXPECT_EQ(next->cert, serving);
 }
 
+TEST(Certs, TellTwinsApart) {
+  auto certs = *renewed({}, policy(), kStart);
+  certs.ca_key = "";
+  const auto twins = *renewed(certs, policy(), kStart);  // in the same second
+  EXPECT_EQ(authorities(twins), 2U);
+  EXPECT_EQ(twins.cert, certs.cert);
+  EXPECT_NE(rt::inspect(twins.ca_bundle).common_name, rt::inspect(twins.cert).issuer_name);
+}
+
 TEST(Certs, SurviveTheSecret) {
   const auto made = *renewed({}, policy(), kStart);
   EXPECT_EQ(from_secret_data(to_secret_data(made)), made);

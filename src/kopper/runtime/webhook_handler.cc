@@ -43,20 +43,21 @@ AdmissionInfo info_of(const AdmissionRequest& request) {
 
 json::Object allowed() { return {{"allowed", true}}; }
 
-json::Object refused(int code, std::string_view reason, std::string message, const std::vector<Cause>& causes = {}) {
-  json::Object status{{"status", "Failure"}, {"message", std::move(message)}, {"reason", reason}, {"code", code}};
-  if (!causes.empty()) {
-    json::Array list;
-    for (const auto& cause : causes)
-      list.emplace_back(json::Object{{"reason", cause.reason}, {"message", cause.message}, {"field", cause.field}});
-    status["details"] = json::Object{{"causes", std::move(list)}};
-  }
-  return {{"allowed", false}, {"status", std::move(status)}};
+json::Object refused(int code, std::string_view reason, std::string message) {
+  return {{"allowed", false},
+          {"status",
+           json::Object{{"status", "Failure"}, {"message", std::move(message)}, {"reason", reason}, {"code", code}}}};
 }
 
-json::Object undecodable(const DecodeError& error) {
-  return refused(422, "Invalid", error.str(),
-                 {{.field = error.path, .reason = "FieldValueInvalid", .message = error.what}});
+// With the details of the server's own validation, so that clients show it in the same way: The Cache "a" is invalid: …
+json::Object invalid(const Hook& hook, const Key& key, std::string message, const std::vector<Cause>& causes) {
+  json::Array list;
+  for (const auto& cause : causes)
+    list.emplace_back(json::Object{{"reason", cause.reason}, {"message", cause.message}, {"field", cause.field}});
+  auto out = refused(422, "Invalid", std::move(message));
+  out["status"]["details"] = json::Object{
+      {"name", key.name}, {"group", hook.kind->group}, {"kind", hook.kind->kind}, {"causes", std::move(list)}};
+  return out;
 }
 
 json::Object patched(const json::Value& object, const detail::HookResult& result) {
@@ -74,19 +75,21 @@ json::Object patched(const json::Value& object, const detail::HookResult& result
   return response;
 }
 
-json::Object judged(const Verdict& verdict) {
+json::Object judged(const Hook& hook, const Key& key, const Verdict& verdict) {
   if (verdict.allowed()) return allowed();
-  return verdict.causes().empty() ? refused(403, "Forbidden", verdict.message())
-                                  : refused(422, "Invalid", verdict.message(), verdict.causes());
+  if (verdict.causes().empty()) return refused(403, "Forbidden", verdict.message());
+  return invalid(hook, key, verdict.message(), verdict.causes());
 }
 
-json::Object answer_of(const Hook& hook, const json::Value& object,
+json::Object answer_of(const Hook& hook, const Key& key, const json::Value& object,
                        const std::expected<detail::HookResult, DecodeError>& result) {
   if (!result) {
     if (object["metadata"]["deletionTimestamp"].is_string()) return allowed();
-    return undecodable(result.error());
+    const auto& error = result.error();
+    return invalid(hook, key, error.str(),
+                   {{.field = error.path, .reason = "FieldValueInvalid", .message = error.what}});
   }
-  auto response = hook.type == Hook::Type::Defaulting ? patched(object, *result) : judged(result->verdict);
+  auto response = hook.type == Hook::Type::Defaulting ? patched(object, *result) : judged(hook, key, result->verdict);
   if (!result->verdict.warnings().empty()) {
     json::Array warnings(result->verdict.warnings().begin(), result->verdict.warnings().end());
     response["warnings"] = std::move(warnings);
@@ -99,12 +102,12 @@ Task<json::Object> run(const Hook* hook, AdmissionRequest request) {
   const bool deleting = request.object.is_null();
   const json::Value object = std::move(deleting ? request.oldObject : request.object);
   auto old = deleting || request.oldObject.is_null() ? std::string() : json::dump(request.oldObject);
-  auto name = info.key.str();
+  const auto key = info.key;
   try {
     const auto result = co_await hook->run(std::move(info), json::dump(object), std::move(old));
-    co_return answer_of(*hook, object, result);
+    co_return answer_of(*hook, key, object, result);
   } catch (const std::exception& error) {
-    log::error("webhook failed", {{"webhook", hook->path}, {"object", name}, {"error", error.what()}});
+    log::error("webhook failed", {{"webhook", hook->path}, {"object", key.str()}, {"error", error.what()}});
     co_return refused(500, "InternalError", fmt::format("the webhook failed: {}", error.what()));
   }
 }

@@ -126,7 +126,7 @@ TEST_F(WebhookHandlerTest, DeniesWithFieldsAndWarnings) {
   EXPECT_EQ(*response["allowed"].as_bool(), false);
   EXPECT_EQ(response["status"], json::parse(R"({"status":"Failure","reason":"Invalid","code":422,
       "message":"spec.size: must be odd; spec.image: is immutable",
-      "details":{"causes":[{"reason":"FieldValueInvalid","message":"must be odd","field":"spec.size"},
+      "details":{"name":"a","group":"cache.example.com","kind":"Cache","causes":[{"reason":"FieldValueInvalid","message":"must be odd","field":"spec.size"},
                            {"reason":"FieldValueInvalid","message":"is immutable","field":"spec.image"}]}})")
                                     .value());
   EXPECT_EQ(json::dump(response["warnings"]), R"(["this is large"])");

@@ -54,6 +54,8 @@ class WebhookServer {
   std::uint16_t port() const { return server_.port(); }
   // As given, with the port and, when we make the certificates, the CA filled in.
   WebhookConfigOptions config() const;
+  // What is in use; empty with files.
+  Certs certs() const { return kept_ ? kept_->current() : Certs(); }
   const Webhooks& webhooks() const { return handler_.webhooks(); }
 
  private:
