@@ -1,6 +1,8 @@
 # Every target does its own set-up (Debian packages, configure, build). `make help` lists them.
 JOBS ?= $(shell nproc)
 FUZZ_SECONDS ?= 30
+PROGRAM ?= operator-manager
+VERSION := $(shell sed -n 's/^project(.* VERSION \([0-9.]*\).*/\1/p' CMakeLists.txt)
 export CTEST_PARALLEL_LEVEL ?= $(JOBS)
 
 configure = @cmake --log-level=WARNING --preset $(1) >/dev/null || cmake --preset $(1)
@@ -47,6 +49,13 @@ coverage: ## line and branch coverage of the hermetic tests
 	$(call build,coverage)
 	@ctest --preset coverage
 	@gcovr --root . --filter src/ --exclude '.*_test\.cc' --exclude 'src/kopper/api/gen/' --exclude-throw-branches build/coverage
+
+.PHONY: image manifests
+image: build ## build/operator-manager.tar: the image, for docker load, ctr image import, kind …
+	@tools/deps image
+	@tools/image --program build/bin/$(PROGRAM) --tag $(PROGRAM):$(VERSION) --output build/$(PROGRAM).tar
+manifests: build ## deploy/operator-manager.yaml: all that a cluster needs to run that image
+	@tools/manifests
 
 .PHONY: check tidy format
 check: ## format, layers, headers, coroutine lint, tidy of what changed: what a change must pass
