@@ -2,7 +2,7 @@
 JOBS ?= $(shell nproc)
 FUZZ_SECONDS ?= 30
 PROGRAM ?= operator-manager
-VERSION := $(shell sed -n 's/^project(.* VERSION \([0-9.]*\).*/\1/p' CMakeLists.txt)
+VERSION := $(shell sed -n 's/^project.* VERSION \([0-9.]*\).*/\1/p' CMakeLists.txt)
 export CTEST_PARALLEL_LEVEL ?= $(JOBS)
 
 configure = @cmake --log-level=WARNING --preset $(1) >/dev/null || cmake --preset $(1)
