@@ -1,5 +1,6 @@
 #include "kopper/runtime/health.h"
 
+#include <algorithm>
 #include <charconv>
 #include <chrono>
 #include <utility>
@@ -11,6 +12,7 @@
 #include "kopper/http/url.h"
 #include "kopper/rt/cert.h"
 #include "kopper/runtime/health_guard.h"
+#include "kopper/runtime/profile.h"
 
 namespace kopper::runtime {
 namespace {
@@ -102,18 +104,20 @@ class MetricsHandler final : public http::Handler {
   metrics::Registry& registry_;
 };
 
-// Paths that begin with `prefix` go to one, the rest to the other.
+// Paths that begin with one of the prefixes go to `with`, the rest to the other.
 class Either final : public http::Handler {
  public:
-  Either(std::string prefix, std::unique_ptr<http::Handler> with, std::unique_ptr<http::Handler> without)
-      : prefix_(std::move(prefix)), with_(std::move(with)), without_(std::move(without)) {}
+  Either(std::vector<std::string> prefixes, std::unique_ptr<http::Handler> with, std::unique_ptr<http::Handler> without)
+      : prefixes_(std::move(prefixes)), with_(std::move(with)), without_(std::move(without)) {}
   Task<Response> handle(Request request) override {
-    auto& handler = request.target.starts_with(prefix_) ? *with_ : *without_;
+    const bool matches = std::any_of(prefixes_.begin(), prefixes_.end(),
+                                     [&](const std::string& p) { return request.target.starts_with(p); });
+    auto& handler = matches ? *with_ : *without_;
     return handler.handle(std::move(request));
   }
 
  private:
-  const std::string prefix_;
+  const std::vector<std::string> prefixes_;
   const std::unique_ptr<http::Handler> with_;
   const std::unique_ptr<http::Handler> without_;
 };
@@ -192,8 +196,13 @@ HealthServer::HealthServer(const HealthChecks& checks, metrics::Registry& metric
   shared_ = probes && probes == numbers;
   if (numbers) {
     std::unique_ptr<http::Handler> counting = metrics_handler(metrics);
+    if (options.profiling)
+      counting =
+          std::make_unique<Either>(std::vector<std::string>{"/debug/pprof/"}, profile_handler(), std::move(counting));
     if (options.metrics_guard) counting = guarded(*options.metrics_guard, std::move(counting));
-    if (shared_) counting = std::make_unique<Either>("/metrics", std::move(counting), std::move(probing));
+    if (shared_)
+      counting = std::make_unique<Either>(std::vector<std::string>{"/metrics", "/debug/"}, std::move(counting),
+                                          std::move(probing));
     metrics_ = std::make_unique<Endpoint>(*numbers, std::move(counting), options.metrics_tls);
   }
   if (probes && !shared_) probes_ = std::make_unique<Endpoint>(*probes, std::move(probing), nullptr);

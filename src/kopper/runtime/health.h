@@ -61,6 +61,7 @@ struct HealthOptions {
   std::function<rt::TlsContext()> metrics_tls;     // none: plain HTTP. CertFiles, or self_made_tls()
   // Only who may `get` the path /metrics, as the API server of this client says (health_guard.h).
   std::optional<client::Client> metrics_guard;
+  bool profiling = false;  // /debug/pprof/ beside the metrics, and guarded as they are (profile.h)
 };
 
 // Serves from construction on. Loop-confined.

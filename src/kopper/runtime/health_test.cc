@@ -163,6 +163,19 @@ TEST_F(ServerTest, MetricsOverTls) {
   EXPECT_EQ(get("http", server.probe_port(), "/readyz", "127.0.0.2").status, 200) << "a kubelet asks without TLS";
 }
 
+TEST_F(ServerTest, ProfilesOnlyWhenAskedFor) {
+  HealthServer without(checks, metrics, any_port());
+  EXPECT_EQ(get("http", without.metrics_port(), "/debug/pprof/heap").status, 404);
+  auto options = any_port();
+  options.profiling = true;
+  HealthServer with(checks, metrics, options);
+  EXPECT_EQ(get("http", with.metrics_port(), "/debug/pprof/heap").status, 200);
+  EXPECT_EQ(get("http", with.metrics_port(), "/metrics").status, 200);
+  options.metrics_guard = client::Client(std::make_shared<client::FakeServer>());
+  HealthServer guarded(checks, metrics, options);
+  EXPECT_EQ(get("http", guarded.metrics_port(), "/debug/pprof/heap").status, 401);
+}
+
 TEST_F(ServerTest, GuardedMetrics) {
   auto options = any_port();
   options.metrics_guard = client::Client(std::make_shared<client::FakeServer>());
