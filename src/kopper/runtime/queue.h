@@ -101,7 +101,7 @@ class [[nodiscard]] Queue::Lease {
     if (queue_ != nullptr) queue_->done(*run_.item);
   }
 
-  const Key& key() const { return *run_.item->key; }
+  const Key& key() const { return run_.item->key; }
   const Reasons& reasons() const { return run_.reasons; }
   int priority() const { return run_.priority; }
   // How long it was ready before it was handed out.

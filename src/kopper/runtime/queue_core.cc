@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <iterator>
+#include <memory>
 #include <utility>
 
 #include <fmt/format.h>
@@ -35,13 +36,18 @@ void QueueCore::List<T>::remove(T& one) {
   (one.next != nullptr ? one.next->previous : last) = one.previous;
 }
 
-// ---- adding
-// ----------------------------------------------------------------------------------------------------------
+QueueCore::~QueueCore() {
+  items_.each([](Item& item) { const std::unique_ptr<Item> owned(&item); });
+}
+
+// ---- adding ----
 
 QueueCore::Item& QueueCore::find_or_insert(Key key) {
-  const auto [at, inserted] = items_.try_emplace(std::move(key));
-  if (inserted) at->second.key = &at->first;
-  return at->second;
+  const auto hash = items_.hash_of(key);
+  if (Item* item = items_.find(key, hash)) return *item;
+  auto item = std::make_unique<Item>(std::move(key), hash);
+  items_.insert(*item);
+  return *item.release();
 }
 
 bool QueueCore::add(Key key, AddOptions options, Duration delay, TimePoint now) {
@@ -93,21 +99,19 @@ void QueueCore::make_pending(Item& item, TimePoint now) {
 }
 
 void QueueCore::forget(const Key& key) {
-  const auto at = items_.find(key);
-  if (at != items_.end()) at->second.failures = 0;
+  if (Item* item = items_.find(key, items_.hash_of(key))) item->failures = 0;
 }
 
 unsigned QueueCore::failures(const Key& key) const {
-  const auto at = items_.find(key);
-  return at != items_.end() ? at->second.failures : 0;
+  const Item* item = items_.find(key, items_.hash_of(key));
+  return item != nullptr ? item->failures : 0;
 }
 
-// ---- ready: priorities, and in each the namespaces in turn
-// -----------------------------------------------------------
+// ---- ready: priorities, and in each the namespaces in turn ----
 
 void QueueCore::enter_lane(Item& item) {
   Level& level = levels_[item.priority];
-  const auto [at, inserted] = level.lanes.try_emplace(item.key->namespace_);
+  const auto [at, inserted] = level.lanes.try_emplace(item.key.namespace_);
   Lane& lane = at->second;
   if (inserted) {
     lane.name = &at->first;
@@ -183,74 +187,72 @@ void QueueCore::done(Item& item) {
 }
 
 void QueueCore::erase(Item& item) {
-  items_.erase(items_.find(*item.key));
+  const std::unique_ptr<Item> owned(&item);
+  items_.erase(item);
   constexpr std::size_t kKeep = 1024;
-  if (!items_.empty()) return;
-  if (items_.bucket_count() > kKeep) items_ = {};
-  if (heap_.capacity() > kKeep) heap_ = {};
+  if (items_.empty() && heap_.capacity() > kKeep) heap_ = {};
 }
 
-// ---- delayed: a binary heap that knows where each key is
-// -------------------------------------------------------------
+// ---- delayed: a heap that knows where each key is ----
 
 void QueueCore::delay_until(Item& item, TimePoint due) {
   item.since = due;
-  item.order = ++order_;
   if (item.pending != Pending::Delayed) {
     item.pending = Pending::Delayed;
     item.slot = heap_.size();
-    heap_.push_back(&item);
+    heap_.emplace_back();
   }
-  sift(item);
+  place(item.slot, {.due = due, .order = ++order_, .item = &item});
 }
 
 void QueueCore::undelay(Item& item) {
   item.pending = Pending::No;
-  Item& last = *heap_.back();
+  const Delayed last = heap_.back();
   heap_.pop_back();
-  if (&last == &item) return;
-  heap_[item.slot] = &last;
-  last.slot = item.slot;
-  sift(last);
+  if (last.item != &item) place(item.slot, last);
 }
 
-void QueueCore::sift(Item& item) {
-  const auto earlier = [](const Item* a, const Item* b) {
-    return a->since != b->since ? a->since < b->since : a->order < b->order;
-  };
-  const auto put = [this](Item* one, std::size_t slot) {
-    heap_[slot] = one;
-    one->slot = slot;
-  };
-  std::size_t slot = item.slot;
-  for (; slot > 0 && earlier(&item, heap_[(slot - 1) / 2]); slot = (slot - 1) / 2) put(heap_[(slot - 1) / 2], slot);
-  for (std::size_t child = slot * 2 + 1; child < heap_.size(); child = slot * 2 + 1) {
-    if (child + 1 < heap_.size() && earlier(heap_[child + 1], heap_[child])) ++child;
-    if (!earlier(heap_[child], &item)) break;
-    put(heap_[child], slot);
-    slot = child;
+void QueueCore::put(std::size_t slot, Delayed entry) {
+  heap_[slot] = entry;
+  entry.item->slot = slot;
+}
+
+// Fills a slot that is free, up or down from where it is.
+void QueueCore::place(std::size_t slot, Delayed entry) {
+  constexpr std::size_t kBelow = 4;
+  for (std::size_t above = 0; slot > 0 && entry.before(heap_[above = (slot - 1) / kBelow]); slot = above) {
+    put(slot, heap_[above]);
   }
-  put(&item, slot);
+  for (std::size_t first = slot * kBelow + 1; first < heap_.size(); first = slot * kBelow + 1) {
+    const auto end = std::min(first + kBelow, heap_.size());
+    auto least = first;
+    for (auto one = first + 1; one < end; ++one) {
+      if (heap_[one].before(heap_[least])) least = one;
+    }
+    if (!heap_[least].before(entry)) break;
+    put(slot, heap_[least]);
+    slot = least;
+  }
+  put(slot, entry);
 }
 
 std::size_t QueueCore::tick(TimePoint now) {
   const std::size_t before = ready_;
   while (next_due() <= now && !heap_.empty()) {
-    Item& item = *heap_.front();
-    make_pending(item, item.since);
+    const Delayed first = heap_.front();
+    make_pending(*first.item, first.due);
   }
   return ready_ - before;
 }
 
-// ---- the end, and figures
-// --------------------------------------------------------------------------------------------
+// ---- the end, and figures ----
 
 std::vector<Key> QueueCore::shutdown() {
   shut_down_ = true;
   std::vector<Key> dropped;
   dropped.reserve(heap_.size());
-  for (Item* item : std::exchange(heap_, {})) {
-    dropped.push_back(*item->key);
+  for (const auto& [due, order, item] : std::exchange(heap_, {})) {
+    dropped.push_back(item->key);
     item->pending = Pending::No;
     item->reasons = Reasons();
     if (!item->leased) erase(*item);

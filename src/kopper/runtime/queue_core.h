@@ -9,10 +9,12 @@
 #include <random>
 #include <string>
 #include <unordered_map>
+#include <utility>
 #include <vector>
 
 #include "kopper/base/key.h"
 #include "kopper/runtime/backoff.h"
+#include "kopper/runtime/detail/key_table.h"
 
 namespace kopper::runtime {
 
@@ -63,7 +65,10 @@ class QueueCore {
   };
   struct Lane;
   struct Item {
-    const Key* key = nullptr;
+    Item(Key which, std::size_t its_hash) : key(std::move(which)), hash(its_hash) {}
+
+    const Key key;
+    const std::size_t hash;
     Reasons reasons;  // of the pending run
     TimePoint since;
     TimePoint started;  // when leased
@@ -71,9 +76,8 @@ class QueueCore {
     unsigned failures = 0;
     Pending pending = Pending::No;
     bool leased = false;
-    std::size_t slot = 0;     // Delayed: where in the heap
-    std::uint64_t order = 0;  // Delayed: among those of the same time
-    Lane* lane = nullptr;     // Ready: where it waits
+    std::size_t slot = 0;  // Delayed: where in the heap
+    Lane* lane = nullptr;  // Ready: where it waits
     Item* next = nullptr;
     Item* previous = nullptr;
   };
@@ -90,6 +94,7 @@ class QueueCore {
   explicit QueueCore(QueuePolicy policy = QueuePolicy()) : policy_(policy), random_(policy.seed) {}
   QueueCore(const QueueCore&) = delete;
   QueueCore& operator=(const QueueCore&) = delete;
+  ~QueueCore();
 
   // False after shutdown(): nothing was added. A delay of zero or less is none.
   bool add(Key key, AddOptions options, Duration delay, TimePoint now);
@@ -105,7 +110,7 @@ class QueueCore {
   // Makes ready what is due; how many can be handed out now that could not before.
   std::size_t tick(TimePoint now);
   // When tick() has something to do next, or TimePoint::max().
-  TimePoint next_due() const { return heap_.empty() ? TimePoint::max() : heap_.front()->since; }
+  TimePoint next_due() const { return heap_.empty() ? TimePoint::max() : heap_.front().due; }
 
   // Takes no more keys and drops those that are delayed, which it returns. What is ready, or will be when its lease is
   // done, is still handed out.
@@ -148,9 +153,14 @@ class QueueCore {
     std::size_t size = 0;
   };
   using Levels = std::map<int, Level, std::greater<>>;
-  // Not noexcept on purpose: libstdc++ then keeps the hash with each key.
-  struct KeyHash {
-    std::size_t operator()(const Key& key) const { return std::hash<Key>()(key); }
+
+  // With what is compared, so that looking for the earliest touches no item.
+  struct Delayed {
+    TimePoint due;
+    std::uint64_t order = 0;  // among those of the same time
+    Item* item = nullptr;
+
+    bool before(const Delayed& other) const { return due != other.due ? due < other.due : order < other.order; }
   };
 
   Item& find_or_insert(Key key);
@@ -161,14 +171,15 @@ class QueueCore {
   Levels::iterator choose_level();
   void delay_until(Item& item, TimePoint due);
   void undelay(Item& item);
-  void sift(Item& item);
+  void put(std::size_t slot, Delayed entry);
+  void place(std::size_t slot, Delayed entry);
   void erase(Item& item);
 
   const QueuePolicy policy_;
   std::minstd_rand random_;
-  std::unordered_map<Key, Item, KeyHash> items_;
+  detail::KeyTable<Item> items_;  // owned
   Levels levels_;
-  std::vector<Item*> heap_;  // delayed, the earliest first
+  std::vector<Delayed> heap_;  // the earliest first; each has four below it
   List<Item> running_;
   std::size_t ready_ = 0;
   std::size_t again_ = 0;

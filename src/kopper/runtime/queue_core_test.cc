@@ -30,8 +30,8 @@ class QueueCoreTest : public ::testing::Test {
   std::string next() {
     auto run = core_.next(now_);
     if (!run) return "-";
-    running_[run->item->key->str()] = run->item;
-    return run->item->key->str();
+    running_[run->item->key.str()] = run->item;
+    return run->item->key.str();
   }
   std::vector<std::string> all() {
     std::vector<std::string> keys;
@@ -174,8 +174,7 @@ TEST_F(QueueCoreTest, MemoryGoesBackWhenEmptied) {
   EXPECT_THAT(core_.depths(), IsEmpty());
 }
 
-// ---- case 13 of the hard cases, on the core: a key that is added again …
-// ---------------------------------------------
+// ---- case 13 of the hard cases, on the core: a key that is added again … ----
 
 TEST_F(QueueCoreTest, HardCase13_AddedAgainWhileProcessingRunsExactlyOnceMore) {
   add("a");
@@ -234,8 +233,7 @@ TEST_F(QueueCoreTest, HardCase13_AddedAgainAtShutdown) {
   EXPECT_EQ(core_.size(), 0U);
 }
 
-// ---- against a model
-// -------------------------------------------------------------------------------------------------
+// ---- against a model ----
 
 // What the queue promises, done slowly: everything is found by looking at all keys.
 class Model {
@@ -393,7 +391,7 @@ TEST_P(QueueAgainstModel, HandsOutTheSame) {
         const auto want = model.next();
         ASSERT_EQ(got.has_value(), want.has_value());
         if (!got) break;
-        ASSERT_EQ(*got->item->key, want->first);
+        ASSERT_EQ(got->item->key, want->first);
         ASSERT_EQ(got->priority, want->second.priority);
         ASSERT_EQ(got->failures, want->second.failures);
         ASSERT_EQ(got->reasons.total(), want->second.reasons);
