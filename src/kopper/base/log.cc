@@ -54,7 +54,7 @@ bool is_plain(std::string_view text) {
   return !text.empty() && text.find_first_of(" \"=\\\n\t") == std::string_view::npos;
 }
 
-std::string human(Level level, std::string_view message, std::initializer_list<Field> fields) {
+std::string human(Level level, std::string_view message, std::span<const Field> fields) {
   std::string line = fmt::format("{} {:<5} {}", timestamp(), name(level), message);
   for (const auto& field : fields) {
     line += ' ';
@@ -68,7 +68,7 @@ std::string human(Level level, std::string_view message, std::initializer_list<F
   return line;
 }
 
-std::string json(Level level, std::string_view message, std::initializer_list<Field> fields) {
+std::string json(Level level, std::string_view message, std::span<const Field> fields) {
   std::string line = R"({"ts":")" + timestamp() + R"(","level":")" + std::string(name(level)) + R"(","msg":)";
   append_quoted(line, message);
   for (const auto& field : fields) {
@@ -87,7 +87,7 @@ void configure(Options chosen) { options() = std::move(chosen); }
 
 bool enabled(Level level) { return level >= options().level; }
 
-void write(Level level, std::string_view message, std::initializer_list<Field> fields) {
+void write(Level level, std::string_view message, std::span<const Field> fields) {
   std::string line = options().format == Format::Json ? json(level, message, fields) : human(level, message, fields);
   if (options().sink) return options().sink(line);
   line += '\n';

@@ -3,6 +3,7 @@
 #include <cstdint>
 #include <functional>
 #include <initializer_list>
+#include <span>
 #include <string>
 #include <string_view>
 
@@ -36,7 +37,10 @@ void configure(Options options);
 bool enabled(Level level);
 
 // "2026-01-31T10:00:00.123Z INFO  watch restarted kind=Pod reason=410", or the same as one JSON object.
-void write(Level level, std::string_view message, std::initializer_list<Field> fields);
+void write(Level level, std::string_view message, std::span<const Field> fields);
+inline void write(Level level, std::string_view message, std::initializer_list<Field> fields) {
+  write(level, message, std::span(fields.begin(), fields.size()));
+}
 
 inline void debug(std::string_view m, std::initializer_list<Field> f = {}) {
   if (enabled(Level::Debug)) write(Level::Debug, m, f);

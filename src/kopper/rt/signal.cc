@@ -134,4 +134,9 @@ Task<int> wait_signal(std::vector<int> signals) {
   }
 }
 
+Task<int> wait_stop_signal() {
+  std::vector<int> signals{SIGINT, SIGTERM};
+  co_return co_await wait_signal(std::move(signals));
+}
+
 }  // namespace kopper::rt

@@ -1,0 +1,221 @@
+#include "kopper/runtime/run.h"
+
+#include <algorithm>
+#include <vector>
+
+#include <fmt/format.h>
+
+#include "kopper/api/owner.h"
+#include "kopper/client/api.h"
+#include "kopper/client/raw_api.h"
+#include "kopper/json/value.h"
+#include "kopper/json/writer.h"
+#include "kopper/meta/decode.h"
+#include "kopper/rt/loop.h"
+
+namespace kopper::runtime {
+
+// FNV-1a: it needs to be the same in every process, not hard to forge.
+std::string fingerprint(std::string_view json) {
+  std::uint64_t hash = 14695981039346656037U;
+  for (const char c : json) hash = (hash ^ static_cast<unsigned char>(c)) * 1099511628211U;
+  return fmt::format("{:016x}", hash);
+}
+
+namespace {
+
+std::string child_id(const client::Resource& resource, const Key& key) {
+  return fmt::format("{} {}", resource.name(), key.str());
+}
+
+// What of an object we need besides the cache's record.
+struct MetadataOnly {
+  api::metav1::ObjectMeta metadata;
+};
+
+api::metav1::ObjectMeta metadata_of(const cache::Record& record) {
+  std::string scratch;
+  auto object = meta::decode<MetadataOnly>(record.json(scratch));
+  if (!object) throw_error(object.error(), record.key().str());
+  return std::move(object->metadata);
+}
+
+}  // namespace
+
+bool AppliedVersions::knows(const client::Resource& resource, const Key& key, std::string_view fingerprint,
+                            std::string_view version) const {
+  const auto found = versions_.find(child_id(resource, key));
+  return found != versions_.end() && found->second.fingerprint == fingerprint && found->second.version == version;
+}
+
+void AppliedVersions::remember(const client::Resource& resource, const Key& key, std::string fingerprint,
+                               std::string version) {
+  versions_[child_id(resource, key)] = {std::move(fingerprint), std::move(version)};
+}
+
+void AppliedVersions::forget(const client::Resource& resource, const Key& key) {
+  if (!versions_.empty()) versions_.erase(child_id(resource, key));
+}
+
+Run::Run(Cluster& cluster, const Kind& kind, cache::RecordRef record, AppliedVersions& applied)
+    : cluster_(cluster),
+      client_(cluster.client),
+      kind_(kind),
+      resource_(client::resource_of(kind)),
+      record_(std::move(record)),
+      key_(record_->key()),
+      owner_(metadata_of(*record_)),
+      applied_(applied) {}
+
+void Run::trace(const TraceContext& parent) {
+  client_ = client::Client(traced(cluster_.transport, cluster_.tracer, parent, cluster_.name), client_.options());
+}
+
+void Run::adopt(api::metav1::ObjectMeta& child, bool namespaced, const ChildOptions& options) const {
+  if (namespaced && child.namespace_.empty()) child.namespace_ = key_.namespace_;
+  if (options.owned) api::set_controller(child, kind_, owner_);
+}
+
+void Run::check_ours(const client::Resource& resource, const api::metav1::ObjectMeta& live,
+                     const ChildOptions& options) const {
+  if (!options.owned || api::is_controlled_by(live, owner_.uid)) return;
+  const auto* other = api::controller_of(live);
+  if (other == nullptr && options.adopt) return;
+  Error error(Code::Conflict, fmt::format("{} {} is not ours: {}", resource.kind, Key(live.namespace_, live.name).str(),
+                                          other != nullptr ? fmt::format("{} {} controls it", other->kind, other->name)
+                                                           : "it was there before, and nobody controls it"));
+  error.reason = "NameConflict";
+  throw std::move(error);
+}
+
+bool Run::settled(const client::Resource& resource, const api::metav1::ObjectMeta& live, std::string_view fingerprint,
+                  bool covered) const {
+  const auto before = live.annotations.find(std::string(kAppliedAnnotation));
+  if (before == live.annotations.end() || before->second != fingerprint) return false;
+  return covered || applied_.knows(resource, api::key_of(live), fingerprint, live.resourceVersion);
+}
+
+void Run::applied(const client::Resource& resource, const api::metav1::ObjectMeta& live, std::string fingerprint,
+                  bool covered) {
+  if (covered) {
+    applied_.forget(resource, api::key_of(live));
+  } else {
+    applied_.remember(resource, api::key_of(live), std::move(fingerprint), live.resourceVersion);
+  }
+}
+
+Task<std::string> Run::apply(client::Resource resource, Key key, std::string body, bool force) {
+  const client::RawApi api(client_, resource);
+  client::ApplyOptions options;
+  options.field_manager = field_manager;
+  options.force = force;
+  ++writes;
+  auto answer = co_await api.apply(std::move(key), std::move(body), options);
+  if (auto* informer = cluster_.cache.find(resource)) informer->note_write(answer);
+  co_return answer;
+}
+
+Task<bool> Run::remove(client::Resource resource, Key key, bool foreign) {
+  const client::RawApi api(client_, resource);
+  client::DeleteOptions options;
+  options.propagation = client::Propagation::Background;
+  auto* informer = cluster_.cache.find(resource);
+  if (informer != nullptr && informer->synced()) {
+    if (!informer->store().get(key)) co_return false;
+  }
+  const auto live = co_await api.find(key, client::GetOptions());
+  if (!live) co_return false;
+  auto object = meta::decode<MetadataOnly>(*live);
+  if (!object) throw_error(object.error(), key.str());
+  if (object->metadata.deletionTimestamp.is_set()) co_return true;
+  if (!foreign) check_ours(resource, object->metadata, ChildOptions());
+  options.uid = object->metadata.uid;
+  ++writes;
+  const bool removed = co_await api.remove(key, options);
+  applied_.forget(resource, key);
+  co_return removed;
+}
+
+void Run::saw(std::string_view json) {
+  if (auto* informer = cluster_.cache.find(resource_)) {
+    informer->note_write(json);
+    if (auto newer = informer->store().get(key_)) record_ = std::move(newer);
+  }
+}
+
+Task<> Run::apply_status(std::string status) {
+  const client::RawApi api(client_, resource_);
+  client::ApplyOptions options;
+  options.field_manager = field_manager;
+  options.force = true;
+  options.subresource = "status";
+  std::string text;
+  json::Writer body(text);
+  body.begin_object().key("apiVersion").value(resource_.api_version()).key("kind").value(resource_.kind);
+  body.key("metadata").begin_object().key("name").value(key_.name);
+  if (resource_.namespaced) body.key("namespace").value(key_.namespace_);
+  body.key("uid").value(owner_.uid).end_object();  // not of one that was made anew under this name
+  body.key("status").raw(status).end_object();
+  ++writes;
+  const auto answer = co_await api.apply(key_, std::move(text), options);
+  saw(answer);
+}
+
+Task<> Run::set_finalizer(std::string name, bool present) {
+  if (api::has_finalizer(owner_, name) == present) co_return;
+  auto wanted = owner_.finalizers;
+  if (present) {
+    wanted.push_back(name);
+  } else {
+    std::erase(wanted, name);
+  }
+  // With the version that we saw: the list is replaced whole, and others have theirs in it.
+  json::Value patch = json::Object{};
+  auto& metadata = patch["metadata"];
+  metadata = json::Object{};
+  metadata["uid"] = owner_.uid;
+  metadata["resourceVersion"] = owner_.resourceVersion;
+  metadata["finalizers"] = json::Array(wanted.begin(), wanted.end());
+  const client::RawApi api(client_, resource_);
+  client::PatchOptions options;
+  options.field_manager = field_manager;
+  ++writes;
+  const auto answer = co_await api.patch(key_, client::PatchType::Merge, json::dump(patch), options);
+  auto object = meta::decode<MetadataOnly>(answer);
+  if (!object) throw_error(object.error(), key_.str());
+  owner_ = std::move(object->metadata);
+  if (owner_.deletionTimestamp.is_set() && owner_.finalizers.empty()) {
+    if (auto* informer = cluster_.cache.find(resource_)) informer->note_gone(key_, owner_.uid);
+  } else {
+    saw(answer);
+  }
+}
+
+void Run::event(EventType type, std::string reason, std::string message) {
+  api::corev1::ObjectReference object;
+  object.apiVersion = resource_.api_version();
+  object.kind = resource_.kind;
+  object.namespace_ = key_.namespace_;
+  object.name = key_.name;
+  object.uid = owner_.uid;
+  object.resourceVersion = owner_.resourceVersion;
+  EventNote note;
+  note.type = type;
+  note.reason = std::move(reason);
+  note.message = std::move(message);
+  cluster_.events.record(std::move(object), std::move(note));
+}
+
+void Run::log(log::Level level, std::string_view message, std::initializer_list<log::Field> fields) const {
+  if (!log::enabled(level)) return;
+  std::vector<log::Field> all{{"controller", controller}, {"object", key_.str()}, {"run", id}};
+  all.insert(all.end(), fields.begin(), fields.end());
+  log::write(level, message, all);
+}
+
+api::Time Run::now() const {
+  const auto wall = rt::Loop::current().wall_now();
+  return wall;
+}
+
+}  // namespace kopper::runtime

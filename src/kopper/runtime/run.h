@@ -1,0 +1,113 @@
+#pragma once
+
+#include <cstdint>
+#include <initializer_list>
+#include <memory>
+#include <string>
+#include <string_view>
+#include <unordered_map>
+
+#include "kopper/api/object.h"
+#include "kopper/api/time.h"
+#include "kopper/base/error.h"
+#include "kopper/base/log.h"
+#include "kopper/cache/record.h"
+#include "kopper/client/resource.h"
+#include "kopper/rt/task.h"
+#include "kopper/runtime/cluster.h"
+#include "kopper/runtime/queue_core.h"
+
+namespace kopper::runtime {
+
+// On an object that a controller applied: a fingerprint of what it applied. It tells, also after a restart, whether
+// what is wanted has changed, which the live object alone does not show: a field that is no longer wanted may still be
+// there.
+inline constexpr std::string_view kAppliedAnnotation = "kopper.dev/applied";
+// On an object that a controller is for: "true" keeps the controller from touching anything.
+inline constexpr std::string_view kPausedAnnotation = "kopper.dev/paused";
+
+// A text that changes when `json` does.
+std::string fingerprint(std::string_view json);
+
+// Live objects that do not look like what was applied though nothing is to be done: the server writes some values in
+// another way. What counts is that they did not change since.
+class AppliedVersions {
+ public:
+  bool knows(const client::Resource& resource, const Key& key, std::string_view fingerprint,
+             std::string_view version) const;
+  void remember(const client::Resource& resource, const Key& key, std::string fingerprint, std::string version);
+  void forget(const client::Resource& resource, const Key& key);
+
+ private:
+  struct Version {
+    std::string fingerprint;
+    std::string version;
+  };
+  std::unordered_map<std::string, Version> versions_;
+};
+
+// How a child is made.
+struct ChildOptions {
+  bool owned = true;   // the object is its controller, and it goes with the object
+  bool adopt = false;  // take over an object of that name that nobody controls
+  bool force = true;   // take fields that others set
+};
+
+// One call of a reconcile function: what Context<T> does that does not depend on T.
+class Run {
+ public:
+  Run(Cluster& cluster, const Kind& kind, cache::RecordRef record, AppliedVersions& applied);
+
+  Cluster& cluster() const { return cluster_; }
+  const client::Client& client() const { return client_; }
+  // Its calls are part of this trace.
+  void trace(const TraceContext& parent);
+  const Key& key() const { return key_; }
+  const api::metav1::ObjectMeta& owner() const { return owner_; }
+  const cache::RecordRef& record() const { return record_; }
+
+  // Namespace and controller of a child that is to be applied. Throws Error{Invalid} when they cannot be.
+  void adopt(api::metav1::ObjectMeta& child, bool namespaced, const ChildOptions& options) const;
+  // Throws Error{Conflict}, reason NameConflict, when the live object of that name is somebody else's.
+  void check_ours(const client::Resource& resource, const api::metav1::ObjectMeta& live,
+                  const ChildOptions& options) const;
+
+  bool settled(const client::Resource& resource, const api::metav1::ObjectMeta& live, std::string_view fingerprint,
+               bool covered) const;
+  // Server-side apply, seen by the cache at once.
+  Task<std::string> apply(client::Resource resource, Key key, std::string body, bool force);
+  void applied(const client::Resource& resource, const api::metav1::ObjectMeta& live, std::string fingerprint,
+               bool covered);
+  // False when there was none. Refuses what is not ours, unless `foreign`.
+  Task<bool> remove(client::Resource resource, Key key, bool foreign);
+  // Server-side apply of /status.
+  Task<> apply_status(std::string status);
+  // Adds or removes; nothing when it is so already.
+  Task<> set_finalizer(std::string name, bool present);
+
+  void event(EventType type, std::string reason, std::string message);
+  void log(log::Level level, std::string_view message, std::initializer_list<log::Field> fields) const;
+  api::Time now() const;
+
+  // constant once the run begins
+  std::string controller;
+  std::string id;  // of this run, in every log line
+  Reasons reasons;
+  unsigned tries = 0;
+  std::string field_manager;
+  std::uint64_t writes = 0;
+
+ private:
+  void saw(std::string_view json);
+
+  Cluster& cluster_;
+  client::Client client_;
+  const Kind& kind_;
+  const client::Resource resource_;
+  cache::RecordRef record_;
+  Key key_;
+  api::metav1::ObjectMeta owner_;
+  AppliedVersions& applied_;
+};
+
+}  // namespace kopper::runtime
