@@ -3,6 +3,7 @@
 #include "kopper/app/manifests.h"
 
 #include "kopper/api/gen/authorization_v1.h"
+#include "kopper/api/gen/coordination_v1.h"
 #include "kopper/app/rbac.h"
 #include "kopper/runtime/webhook_server.h"
 
@@ -89,6 +90,13 @@ TEST_F(Manifests, RolesAllowWhatAProgramDoesAndNoMore) {
   EXPECT_TRUE(may("create", "events.k8s.io", "events", "anywhere", ""));
   EXPECT_TRUE(may("update", "", "secrets", ns, "certs"));
   EXPECT_TRUE(may("update", "coordination.k8s.io", "leases", ns, "lock"));
+  // A list of one object is allowed to who may list that one.
+  client::ListOptions one;
+  one.namespace_ = ns;
+  one.field_selector = "metadata.name=lock";
+  EXPECT_TRUE(run(program.of<api::coordinationv1::Lease>().list(one)).items.empty());
+  one.field_selector = "";
+  EXPECT_EQ(error_of(program.of<api::coordinationv1::Lease>().list(one)).code, Code::Forbidden);
   EXPECT_FALSE(may("delete", "", "pods", ns, "x"));
   EXPECT_FALSE(may("get", "", "secrets", ns, "other"));
   EXPECT_FALSE(may("list", "", "secrets", ns, ""));

@@ -98,7 +98,7 @@ Uses writes_events() {
 Uses holds_lease(std::string_view name) {
   return {{.group = "coordination.k8s.io",
            .resource = "leases",
-           .verbs = {"get", "create", "update"},
+           .verbs = {"get", "list", "watch", "create", "update"},
            .where = Where::Own,
            .names = {std::string(name)}}};
 }

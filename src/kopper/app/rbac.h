@@ -50,7 +50,7 @@ Uses owns(const Kind& kind);
 Uses watches(const Kind& kind);
 // events.k8s.io, or core/v1 on servers without it.
 Uses writes_events();
-// Leader election by the Lease of that name, in the own namespace.
+// Leader election by the Lease of that name, in the own namespace; a standby watches that one.
 Uses holds_lease(std::string_view name);
 // The Secret of that name, in the own namespace, made and rewritten by the program.
 Uses keeps_secret(std::string_view name);

@@ -81,7 +81,7 @@ TEST(Rbac, OfAllNamespacesIsAClusterRoleAndARoleForItsOwn) {
   EXPECT_THAT(lines(made.cluster_roles[0].rules), ElementsAre("get,list,watch pods of core"));
   EXPECT_EQ(made.roles[0].metadata.namespace_, "op-system");
   EXPECT_THAT(lines(made.roles[0].rules), ElementsAre("create leases of coordination.k8s.io",
-                                                      "get,update leases of coordination.k8s.io only lock"));
+                                                      "get,list,watch,update leases of coordination.k8s.io only lock"));
   EXPECT_EQ(made.role_bindings[0].subjects[0].namespace_, "op-system");
 }
 
