@@ -159,7 +159,7 @@ Task<> Controller::run() {
 }
 
 void Controller::stop() {
-  sources_.clear();
+  for (const auto& source : sources_) source->stop_listening();
   queue_.shutdown();
 }
 

@@ -33,6 +33,8 @@ void Source::listen(cache::Informer& informer) {
   subscription_ = informer.subscribe([this](const cache::Change& change) { on_change(change); });
 }
 
+void Source::stop_listening() { subscription_ = cache::Subscription(); }
+
 void Source::on_change(const cache::Change& change) {
   try {
     if (!trigger_.map_async) return enqueue(requests(trigger_, change));

@@ -37,6 +37,8 @@ class Source {
 
   // From now until it is destroyed. What the informer has comes at once.
   void listen(cache::Informer& informer);
+  // No more changes; run() goes on with those that wait.
+  void stop_listening();
   // What listen() does with each change.
   void on_change(const cache::Change& change);
   // Replays what the store has.

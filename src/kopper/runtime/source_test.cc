@@ -68,6 +68,15 @@ TEST_F(SourceTest, CarriesTheInitialListAndWhatFollows) {
   EXPECT_TRUE(source.caught_up());
 }
 
+TEST_F(SourceTest, StopsListeningWhileItRuns) {
+  Source source(queue_, for_self(Widget::kind));
+  listen(source);
+  source.stop_listening();
+  server_->put({"n", "a"});
+  loop_.poll();
+  EXPECT_THAT(queued(), IsEmpty());
+}
+
 TEST_F(SourceTest, ResyncsNowAndThenAtLowPriority) {
   server_->put({"n", "a"});
   server_->put({"n", "b"});
