@@ -1,5 +1,7 @@
 #include "kopper/runtime/webhook_patch.h"
 
+#include <cstdint>
+#include <random>
 #include <string>
 
 #include <gtest/gtest.h>
@@ -83,6 +85,48 @@ TEST(WebhookPatch, ReplacesAListThatShrinksOrShifts) {
             R"([{"op":"replace","path":"/c","value":[2]}])");
   EXPECT_EQ(patch(R"({"c":[1,2]})", R"({"c":[1,2]})", R"({"c":[0,1,2]})", result),
             R"([{"op":"replace","path":"/c","value":[0,1,2]}])");
+}
+
+// Small random JSON: few names and values, so that two of them have much in common.
+class Dice {
+ public:
+  json::Value value(int depth) {
+    switch (roll(depth > 0 ? 6 : 3)) {
+      case 0: return static_cast<std::int64_t>(roll(3));
+      case 1: return roll(2) == 0 ? "a" : "b";
+      case 2: return nullptr;
+      case 3: {
+        json::Array items;
+        for (auto left = roll(4); left > 0; --left) items.push_back(value(depth - 1));
+        return items;
+      }
+      default: return object(depth);
+    }
+  }
+  json::Value object(int depth) {
+    json::Object members;
+    for (const auto* name : {"a", "b/c", "d~e", ""})
+      if (roll(2) == 0) members[name] = value(depth - 1);
+    return members;
+  }
+
+ private:
+  std::uint32_t roll(std::uint32_t sides) { return static_cast<std::uint32_t>(engine_() % sides); }
+  std::minstd_rand engine_{7};
+};
+
+TEST(WebhookPatch, MakesAnythingOfAnything) {
+  Dice dice;
+  for (int i = 0; i < 2'000; ++i) {
+    const auto before = dice.object(3), after = dice.object(3), raw = dice.object(3);
+    // When the type knows all there is, the patch is the whole difference.
+    auto applied = json::apply_patch(before, json::Value(patch_of(before, before, after)));
+    ASSERT_TRUE(applied.has_value()) << applied.error().str();
+    ASSERT_EQ(*applied, after);
+    // Whatever it knows, the patch can be applied.
+    auto other = json::apply_patch(raw, json::Value(patch_of(raw, before, after)));
+    ASSERT_TRUE(other.has_value()) << other.error().str() << json::dump(raw) << json::dump(before) << json::dump(after);
+  }
 }
 
 }  // namespace
