@@ -19,6 +19,7 @@
 #include "kopper/rt/channel.h"
 #include "kopper/rt/loop.h"
 #include "kopper/rt/scope.h"
+#include "kopper/runtime/trace_context.h"
 
 // Spans of what happens, sent to a collector of OpenTelemetry (OTLP over HTTP, as JSON). Contexts are handed on by
 // hand:
@@ -29,19 +30,6 @@
 //
 // Without a collector's address nothing is made and nothing is sent: a Span is then a null pointer.
 namespace kopper::runtime {
-
-// What ties spans together across processes: the header `traceparent` of W3C Trace Context.
-struct TraceContext {
-  std::array<std::uint8_t, 16> trace_id{};
-  std::array<std::uint8_t, 8> span_id{};
-  bool sampled = false;
-
-  // Nothing for a header that the standard tells to ignore.
-  static std::optional<TraceContext> parse(std::string_view traceparent);
-  std::string str() const;  // "00-<trace id>-<span id>-01"
-  explicit operator bool() const { return trace_id != decltype(trace_id)(); }
-  friend bool operator==(const TraceContext&, const TraceContext&) = default;
-};
 
 enum class SpanKind : std::uint8_t { Internal = 1, Server = 2, Client = 3 };
 
