@@ -21,6 +21,19 @@
 
 namespace kopper::runtime {
 
+namespace detail {
+// The type of T's status; void of kinds without one.
+template <class T>
+struct StatusOf {
+  using type = void;
+};
+template <class T>
+  requires requires(T object) { object.status; }
+struct StatusOf<T> {
+  using type = decltype(T::status);
+};
+}  // namespace detail
+
 // What a reconcile function works with: the object it is called for, as it was read, and what can be done about it.
 // A handle; copies are the same run. Every call throws Error; let it fly: the run is then tried again, later and later.
 template <api::ObjectType T>
@@ -78,7 +91,7 @@ class Context {
 
   // Server-side apply of /status. Nothing is sent when it is so already. Conditions keep their transition times, and
   // get the generation that was seen; so does an `observedGeneration` of the status.
-  template <class S = decltype(T::status)>
+  template <class S = detail::StatusOf<T>::type>
   Task<> set_status(S status) const {
     static_assert(std::is_same_v<S, std::remove_cvref_t<decltype(T::status)>>);
     return set_status_of(object_, run_, std::move(status));

@@ -1,0 +1,313 @@
+#include <algorithm>
+#include <chrono>
+#include <functional>
+#include <memory>
+#include <stdexcept>
+#include <string>
+#include <vector>
+
+#include <fmt/format.h>
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include "kopper/api/object.h"
+#include "kopper/base/log.h"
+#include "kopper/cache/test_server.h"
+#include "kopper/rt/scope.h"
+#include "kopper/runtime/controller.h"
+#include "kopper/runtime/manager.h"
+
+// What a controller does with a key: when it calls the user's function, how often, and what it makes of the outcome.
+
+namespace kopper::runtime {
+namespace {
+
+using namespace std::chrono_literals;
+using ::testing::ElementsAre;
+using ::testing::HasSubstr;
+using ::testing::IsEmpty;
+using ::testing::UnorderedElementsAre;
+
+struct WidgetSpec {
+  std::int32_t size = 0;
+};
+struct Widget {
+  static constexpr Kind kind{"example.com", "v1", "Widget"};
+  api::metav1::ObjectMeta metadata;
+  WidgetSpec spec;
+};
+
+// A user's function that notes its calls and does as it is told.
+struct User {
+  std::vector<std::string> calls;  // "n/a: reasons"
+  std::vector<rt::Duration> times;
+  std::function<void()> fails = [] {};  // may throw
+  rt::Duration takes{};
+  Next next = Next::wait();
+  int running = 0;
+  int most = 0;
+};
+
+Task<Next> reconcile(User* user, Context<Widget> widget) {
+  user->calls.push_back(widget.key().str() + ": " + widget.reasons().str());
+  user->times.push_back(rt::Loop::current().now().time_since_epoch());
+  user->most = std::max(user->most, ++user->running);
+  if (user->takes > 0s) co_await rt::sleep(user->takes);
+  --user->running;
+  user->fails();
+  co_return user->next;
+}
+
+class ControllerLoop : public ::testing::Test {
+ protected:
+  // Failures are what is tested here; thousands of lines about them tell nobody anything.
+  void SetUp() override {
+    log::configure({.level = log::Level::Error, .format = log::Format::Human, .sink = [](std::string_view) {}});
+  }
+  void TearDown() override { log::configure(log::Options()); }
+
+  auto reconciler() {
+    return [this](Context<Widget> widget) { return reconcile(&user_, std::move(widget)); };
+  }
+  void start(ControllerSpec spec) {
+    manager_.add(std::move(spec));
+    start();
+  }
+  void start() {
+    scope_.spawn(manager_.run());
+    loop_.poll();
+  }
+  std::vector<std::string> calls() { return std::exchange(user_.calls, {}); }
+  double counted(std::string_view name) {
+    return manager_.metrics().counter(name, "", {{"controller", "widget"}}).value();
+  }
+
+  rt::Loop loop_{rt::ClockMode::Manual};
+  std::shared_ptr<cache::TestServer> server_ = std::make_shared<cache::TestServer>();
+  User user_;
+  Manager manager_{server_};
+  rt::Scope scope_;
+};
+
+TEST_F(ControllerLoop, RunsWhatWasThereThenWhatChanges) {
+  server_->put({"n", "a"});
+  start(controller<Widget>().reconcile(reconciler()));
+  EXPECT_THAT(calls(), ElementsAre("n/a: initial list"));
+  server_->put({"n", "b"});
+  server_->put({"n", "a"}, 2, R"(,"labels":{"x":"y"})");
+  loop_.poll();
+  EXPECT_THAT(calls(), UnorderedElementsAre("n/b: created", "n/a: updated (labels)"));
+  server_->remove({"n", "b"});
+  loop_.advance(1h);
+  EXPECT_THAT(calls(), IsEmpty()) << "what is gone needs no reconcile: finalize() is for that";
+  EXPECT_EQ(manager_.metrics()
+                .counter("controller_runtime_reconcile_total", "", {{"controller", "widget"}, {"result", "success"}})
+                .value(),
+            4);
+}
+
+TEST_F(ControllerLoop, RetriesLaterAndLaterUntilItSucceeds) {
+  server_->put({"n", "a"});
+  int left = 3;
+  user_.fails = [&] {
+    if (left-- > 0) throw Error(Code::Unavailable, "away");
+  };
+  start(controller<Widget>().reconcile(reconciler()));
+  loop_.advance(1min);
+  EXPECT_THAT(user_.times, ElementsAre(0ms, 5ms, 15ms, 35ms));
+  EXPECT_THAT(calls(), ElementsAre("n/a: initial list", "n/a: retry 1 after error", "n/a: retry 2 after error",
+                                   "n/a: retry 3 after error"));
+  EXPECT_EQ(counted("controller_runtime_reconcile_errors_total"), 3);
+
+  left = 1;
+  server_->put({"n", "a"}, 2);
+  loop_.advance(1min);
+  EXPECT_EQ(user_.times.back() - user_.times[4], 5ms) << "success was remembered";
+}
+
+TEST_F(ControllerLoop, TerminalErrorsWaitForAChange) {
+  server_->put({"n", "a"});
+  user_.fails = [] { throw Terminal("this cannot work"); };
+  start(controller<Widget>().reconcile(reconciler()));
+  loop_.advance(1h);
+  EXPECT_THAT(calls(), ElementsAre("n/a: initial list"));
+  EXPECT_EQ(counted("controller_runtime_terminal_reconcile_errors_total"), 1);
+  server_->put({"n", "a"}, 2);
+  loop_.poll();
+  EXPECT_THAT(calls(), ElementsAre("n/a: updated"));
+}
+
+TEST_F(ControllerLoop, NextInComesBackOrEarlierWhenSomethingChanges) {
+  server_->put({"n", "a"});
+  user_.next = Next::in(30s);
+  start(controller<Widget>().reconcile(reconciler()));
+  loop_.advance(30s);
+  EXPECT_THAT(calls(), ElementsAre("n/a: initial list", "n/a: requested after 30s"));
+  loop_.advance(10s);
+  server_->put({"n", "a"}, 2);
+  loop_.poll();
+  EXPECT_THAT(calls(), ElementsAre("n/a: requested after 30s; updated"));
+}
+
+TEST_F(ControllerLoop, ADeadlineEndsARunAndItIsTriedAgain) {
+  server_->put({"n", "a"});
+  user_.takes = 1h;
+  ControllerOptions options;
+  options.deadline = 10s;
+  start(controller<Widget>().with(options).reconcile(reconciler()));
+  loop_.advance(10s);
+  user_.takes = 0s;
+  loop_.advance(1s);
+  EXPECT_THAT(calls(), ElementsAre("n/a: initial list", "n/a: retry 1 after error"));
+  EXPECT_EQ(counted("controller_runtime_reconcile_timeouts_total"), 1);
+}
+
+TEST_F(ControllerLoop, ExceptionsAreContainedAndCounted) {
+  server_->put({"n", "a"});
+  bool thrown = false;
+  user_.fails = [&] {
+    if (!std::exchange(thrown, true)) throw std::out_of_range("a bug");
+  };
+  start(controller<Widget>().reconcile(reconciler()));
+  server_->put({"n", "b"});
+  loop_.advance(1s);
+  EXPECT_THAT(calls(), ElementsAre("n/a: initial list", "n/b: created", "n/a: retry 1 after error"));
+  EXPECT_EQ(counted("controller_runtime_reconcile_panics_total"), 1);
+}
+
+TEST_F(ControllerLoop, WorkersRunSideBySide) {
+  for (int i = 0; i < 10; ++i) server_->put({"n", std::to_string(i)});
+  user_.takes = 1s;
+  start(controller<Widget>().workers(3).reconcile(reconciler()));
+  EXPECT_EQ(user_.running, 3);
+  EXPECT_EQ(manager_.metrics().gauge("controller_runtime_active_workers", "", {{"controller", "widget"}}).value(), 3);
+  loop_.advance(1min);
+  EXPECT_EQ(user_.most, 3);
+  EXPECT_EQ(user_.calls.size(), 10U);
+}
+
+TEST_F(ControllerLoop, StopsWhenWhatIsInWorkIsDone) {
+  server_->put({"n", "a"});
+  user_.takes = 5s;
+  start(controller<Widget>().reconcile(reconciler()));
+  EXPECT_EQ(user_.running, 1);
+  manager_.stop();
+  loop_.advance(4s);
+  EXPECT_FALSE(scope_.empty());
+  loop_.advance(2s);
+  EXPECT_TRUE(scope_.empty());
+  EXPECT_EQ(user_.running, 0);
+}
+
+Task<std::vector<Key>> nobody(std::shared_ptr<const Widget>) {
+  std::vector<Key> none;
+  co_return none;
+}
+
+TEST_F(ControllerLoop, StopsWithAsynchronousMapsWaiting) {
+  start(controller<Widget>().watches_async<Widget>(nobody).reconcile(reconciler()));
+  manager_.stop();
+  loop_.advance(1s);
+  EXPECT_TRUE(scope_.empty());
+}
+
+TEST_F(ControllerLoop, AChannelAsksForRuns) {
+  server_->put({"n", "a"});
+  auto channel = std::make_shared<rt::Channel<Request>>(4);
+  start(controller<Widget>().watches(channel).reconcile(reconciler()));
+  calls();
+  channel->try_send(Request({"n", "a"}, "the disk is full"));
+  loop_.poll();
+  EXPECT_THAT(calls(), ElementsAre("n/a: the disk is full"));
+}
+
+TEST_F(ControllerLoop, APausedObjectIsLeftAlone) {
+  server_->put({"n", "a"}, 1, R"(,"annotations":{"kopper.dev/paused":"true"})");
+  start(controller<Widget>().reconcile(reconciler()));
+  EXPECT_THAT(calls(), IsEmpty());
+  server_->put({"n", "a"});
+  loop_.poll();
+  EXPECT_THAT(calls(), ElementsAre("n/a: updated (annotations)"));
+}
+
+TEST_F(ControllerLoop, APredicateDecidesWhatCounts) {
+  server_->put({"n", "a"});
+  start(controller<Widget>().when(labels_changed()).reconcile(reconciler()));
+  calls();
+  server_->put({"n", "a"}, 2);
+  loop_.poll();
+  EXPECT_THAT(calls(), IsEmpty());
+}
+
+TEST_F(ControllerLoop, SeveralClustersInOneManager) {
+  auto other = std::make_shared<cache::TestServer>();
+  other->put({"far", "b"});
+  server_->put({"near", "a"});
+  manager_.add_cluster("other", other);
+  ControllerOptions there;
+  there.name = "widget-there";
+  there.cluster = "other";
+  manager_.add(controller<Widget>().reconcile(reconciler()));
+  manager_.add(controller<Widget>().with(there).reconcile(reconciler()));
+  start();
+  EXPECT_THAT(calls(), UnorderedElementsAre("near/a: initial list", "far/b: initial list"));
+  const auto text = manager_.metrics().text();
+  EXPECT_THAT(text, HasSubstr("kopper_cache_objects{cluster=\"\",resource=\"widgets.example.com\"} 1\n"));
+  EXPECT_THAT(text, HasSubstr("kopper_cache_objects{cluster=\"other\",resource=\"widgets.example.com\"} 1\n"));
+}
+
+TEST_F(ControllerLoop, TellsWhatItWaitsFor) {
+  server_->pause_lists(true);
+  server_->watch_list = false;
+  server_->put({"n", "a"});
+  start(controller<Widget>().reconcile(reconciler()));
+  EXPECT_THAT(manager_.waiting_for(), HasSubstr("widgets.example.com"));
+  server_->pause_lists(false);
+  loop_.poll();
+  EXPECT_EQ(manager_.waiting_for(), "");
+  EXPECT_EQ(user_.calls.size(), 1U);
+}
+
+// The same kind, read by a program that expects something else.
+struct OddSpec {
+  std::string size;
+};
+struct Odd {
+  static constexpr Kind kind{"example.com", "v1", "Widget"};
+  api::metav1::ObjectMeta metadata;
+  OddSpec spec;
+};
+
+Task<Next> never(Context<Odd>) {
+  ADD_FAILURE() << "called with an object that does not decode";
+  co_return Next::wait();
+}
+
+TEST_F(ControllerLoop, AnObjectThatDoesNotDecodeIsCountedAndNotRetried) {
+  server_->put({"n", "a"});
+  start(controller<Odd>().reconcile(never));
+  loop_.advance(1h);
+  EXPECT_EQ(counted("kopper_undecodable_objects_total"), 1);
+  EXPECT_EQ(counted("controller_runtime_reconcile_errors_total"), 1);
+}
+
+TEST_F(ControllerLoop, HardCase17_ServerAwayForFiveMinutesWithAThousandFailingKeys) {
+  for (int i = 0; i < 1000; ++i) server_->put({fmt::format("n{}", i % 10), std::to_string(i)});
+  const auto up = rt::TimePoint(5min);
+  user_.takes = 1ms;
+  user_.fails = [&] {
+    if (loop_.now() < up) throw Error(Code::Unavailable, "connection refused");
+  };
+  start(controller<Widget>().reconcile(reconciler()));
+  loop_.advance(5min);
+  // 5 ms * 2^n: sixteen tries in five minutes, not one a second.
+  EXPECT_LE(user_.calls.size(), 17U * 1000U);
+  EXPECT_LE(user_.most, 8) << "the herd goes through the workers";
+  calls();
+  loop_.advance(1min);
+  EXPECT_EQ(user_.calls.size(), 1000U) << "each once, within a minute";
+  EXPECT_EQ(manager_.controllers().at(0)->queue().figures().size(), 0U);
+}
+
+}  // namespace
+}  // namespace kopper::runtime
