@@ -63,6 +63,24 @@ const Informer& Cache::readable(const client::Resource& resource) const {
                   resource.name(), resource.api_version(), resource.kind, resource.kind, resource.kind, resource.kind));
 }
 
+void Cache::note_write(const client::Resource& resource, std::string_view answer) {
+  for (const auto& each : informers_) {
+    if (each->resource() == resource) each->note_write(answer);
+  }
+}
+
+void Cache::note_delete(const client::Resource& resource, const Key& key, std::string_view answer) {
+  for (const auto& each : informers_) {
+    if (each->resource() == resource) each->note_delete(key, answer);
+  }
+}
+
+void Cache::note_gone(const client::Resource& resource, const Key& key, std::string_view uid) {
+  for (const auto& each : informers_) {
+    if (each->resource() == resource) each->note_gone(key, uid);
+  }
+}
+
 namespace {
 
 Task<> for_ever() {

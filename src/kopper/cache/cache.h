@@ -92,6 +92,11 @@ class Cache {
     return Reader<T>(readable(resource));
   }
 
+  // Read-your-own-writes (informer.h), for all informers of the resource.
+  void note_write(const client::Resource& resource, std::string_view answer);
+  void note_delete(const client::Resource& resource, const Key& key, std::string_view answer);
+  void note_gone(const client::Resource& resource, const Key& key, std::string_view uid);
+
   // Runs all informers, also those asked for later, until it is cancelled.
   Task<> run();
   // Until each is synced, or its kind known to be missing.

@@ -164,6 +164,47 @@ TEST_F(HardCase, 11_CrdDeletedAndRecreated) {
   EXPECT_THAT(news(), ElementsAre("+n/a:101 initial"));
 }
 
+// What the server says of the group, with one version.
+void serve_only(TestServer& server, const std::string& version) {
+  server.served = version;
+  server.documents = {
+      {"/apis/example.com",
+       fmt::format(R"({{"kind":"APIGroup","versions":[{{"version":"{0}"}}],"preferredVersion":{{"version":"{0}"}}}})",
+                   version)},
+      {"/apis/example.com/" + version,
+       R"({"kind":"APIResourceList","resources":[{"name":"widgets/status"},{"name":"widgets"}]})"}};
+}
+
+TEST_F(HardCase, 11_CrdRecreatedWithAnotherVersion) {
+  server->put(kA, 1);
+  InformerOptions options;
+  options.any_version = true;
+  start(options);
+  told.clear();
+  serve_only(*server, "v2");
+  server->break_watches();
+  pass_until([&] { return !told.empty(); });
+  EXPECT_THAT(news(), ElementsAre("~n/a:101")) << "the same object in another form";
+  EXPECT_EQ(informer->resource().version, "v2");
+  EXPECT_FALSE(informer->missing());
+  server->put(kB);
+  loop.poll();
+  EXPECT_THAT(news(), ElementsAre("+n/b:102"));
+}
+
+TEST_F(HardCase, 11_CrdRecreatedWithoutTheVersionOfTheType) {
+  server->put(kA, 1);
+  start();
+  serve_only(*server, "v2");
+  server->break_watches();
+  pass_until([&] { return !informer->store().get(kA); });
+  EXPECT_TRUE(informer->missing());
+  EXPECT_THAT(informer->stats().last_error, HasSubstr("widgets.example.com in version v2, but not in v1"));
+  serve_only(*server, "v1");
+  pass_until([&] { return informer->synced(); });
+  EXPECT_EQ(size_of(kA), 1);
+}
+
 TEST_F(HardCase, 12_HandlerSlowerThanTheEventRate) {
   start();
   std::size_t most = 0;

@@ -5,6 +5,7 @@
 #include <utility>
 
 #include <fmt/format.h>
+#include <fmt/ranges.h>
 
 #include "kopper/base/log.h"
 #include "kopper/cache/detail/head.h"
@@ -49,6 +50,12 @@ client::WatcherOptions watcher_options(const InformerOptions& options, std::stri
   return out;
 }
 
+bool has_resource(const json::Value& api_resource_list, std::string_view plural) {
+  const auto* resources = api_resource_list["resources"].as_array();
+  return resources != nullptr &&
+         std::ranges::any_of(*resources, [&](const json::Value& each) { return each.text("name") == plural; });
+}
+
 template <class S>
 S parsed(const std::string& text, std::string_view what) {
   auto selector = S::parse(text);
@@ -81,10 +88,13 @@ struct Informer::Impl {
         : mirror(
               informer.store, [&informer](const Change& change) { informer.changes.push_back(change); }, namespace_,
               informer.options.keep),
-          watcher(informer.api(), watcher_options(informer.options, namespace_)) {}
+          version(informer.store.resource().version) {
+      watcher.emplace(informer.watcher(namespace_));
+    }
 
     Mirror mirror;
-    client::RawWatcher watcher;
+    std::optional<client::RawWatcher> watcher;  // always there
+    std::string version;                        // that it asks for
     bool retired = false;
     std::optional<rt::TimePoint> missing_since;
     std::uint64_t lists = 0;
@@ -106,8 +116,10 @@ struct Informer::Impl {
     for (const auto& each : watched(options.namespaces)) pumps.push_back(std::make_unique<Pump>(*this, each));
   }
 
-  client::RawApi api() const {
-    return {client, store.resource(), options.metadata_only ? client::View::Metadata : client::View::Whole};
+  client::RawWatcher watcher(const std::string& namespace_) const {
+    return {
+        client::RawApi(client, store.resource(), options.metadata_only ? client::View::Metadata : client::View::Whole),
+        watcher_options(options, namespace_)};
   }
 
   // Constant after construction, but for the namespaces.
@@ -165,10 +177,11 @@ struct Informer::Impl {
 
   Task<> pump(Pump* pump) {
     for (unsigned in_a_row = 1;; ++in_a_row) {
-      const auto event = co_await pump->watcher.next();
+      const auto event = co_await pump->watcher->next();
       if (pump->retired) co_return;
       handle(*pump, event);
       tell();
+      if (event.type == StoreEventType::Failed && pump->missing_since) co_await look_for_other_version(pump);
       while (store.tidy()) co_await rt::yield();
       if (in_a_row % kEventsInARow == 0) co_await rt::yield();
     }
@@ -181,7 +194,7 @@ struct Informer::Impl {
       case StoreEventType::Init: mirror.begin(); return;
       case StoreEventType::InitApply: check(mirror.initial(event.object), event); break;
       case StoreEventType::InitDone:
-        mirror.done(detail::parse_version(pump.watcher.state().resource_version));
+        mirror.done(detail::parse_version(pump.watcher->state().resource_version));
         pump.error.clear();
         pump.missing_since.reset();
         if (pump.lists++ > 0) ++counted.relists;
@@ -220,6 +233,60 @@ struct Informer::Impl {
       pump.mirror.clear();
       tell();
     }
+  }
+
+  // A kind that is missing in one version may be there in another.
+  Task<> look_for_other_version(Pump* pump) {
+    const auto versions = co_await served_versions();
+    const auto wanted = store.resource().version;
+    if (pump->retired || versions.empty()) co_return;
+    if (pump->version == wanted && std::ranges::find(versions, wanted) != versions.end()) co_return;
+    if (!options.any_version) {
+      pump->error = fmt::format("the server has {} in version {}, but not in {}", store.resource().name(),
+                                fmt::join(versions, ", "), wanted);
+      co_return;
+    }
+    if (pump->version == wanted) {
+      log::warn("the kind is served in another version",
+                {{"resource", store.resource().name()}, {"was", wanted}, {"is", versions.front()}});
+      auto other = store.resource();
+      other.version = versions.front();
+      store.set_resource(std::move(other));
+    }
+    pump->version = store.resource().version;
+    pump->mirror.expect_other_text();
+    pump->watcher.emplace(watcher(pump->mirror.namespace_()));
+  }
+
+  // In which versions the server has the resource, its favourite first. None when that cannot be told.
+  Task<std::vector<std::string>> served_versions() {
+    std::vector<std::string> out;
+    const auto resource = store.resource();
+    if (resource.group.empty()) co_return out;
+    try {
+      const auto group = co_await ask("/apis/" + resource.group);
+      const auto* versions = group["versions"].as_array();
+      for (std::size_t i = 0; versions != nullptr && i < versions->size(); ++i) {
+        const auto version = std::string((*versions)[i].text("version"));
+        const auto list = co_await ask(fmt::format("/apis/{}/{}", resource.group, version));
+        if (!has_resource(list, resource.plural)) continue;
+        const bool favourite = version == group["preferredVersion"].text("version");
+        out.insert(favourite ? out.begin() : out.end(), version);
+      }
+    } catch (const Error&) {
+      out.clear();  // the next try tells
+    }
+    co_return out;
+  }
+
+  Task<json::Value> ask(std::string path) {
+    http::Request request;
+    request.target = std::move(path);
+    request.headers.set("accept", "application/json");
+    const auto answer = co_await client.call(std::move(request));
+    auto value = json::parse(answer);
+    if (!value) throw_error(value.error(), "discovery");
+    co_return std::move(*value);
   }
 
   bool synced() const {
@@ -369,7 +436,7 @@ struct Informer::Impl {
     for (const auto& each : pumps) {
       if (each->retired) continue;
       out.unprojectable += each->mirror.unprojectable();
-      out.last_event = std::max(out.last_event, each->watcher.last_heard());
+      out.last_event = std::max(out.last_event, each->watcher->last_heard());
       if (out.last_error.empty()) out.last_error = each->error;
     }
     return out;

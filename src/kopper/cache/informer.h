@@ -27,8 +27,10 @@ struct InformerOptions {
   std::string label_selector;
   std::string field_selector;
   Storage storage = Storage::Auto;
-  bool metadata_only = false;   // neither spec nor status travels
-  Projection keep;              // keep_only<T>(): what T has no member for is not stored
+  bool metadata_only = false;  // neither spec nor status travels
+  Projection keep;             // keep_only<T>(): what T has no member for is not stored
+  // When the server drops the version but serves the kind in another one, go on with that: for who reads json::Value.
+  bool any_version = false;
   std::size_t page_size = 500;  // of a LIST
   bool watch_list = true;       // begin with a WatchList where the server has it
 };
@@ -122,6 +124,7 @@ class Informer {
   void note_gone(const Key& key, std::string_view uid);
 
   InformerStats stats() const;
+  // Its version may change, with `any_version`.
   const client::Resource& resource() const { return store().resource(); }
   const InformerOptions& options() const;
 

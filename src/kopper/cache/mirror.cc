@@ -40,7 +40,7 @@ Mirror::Done Mirror::initial(std::string_view json) {
   const auto before = store_.get(head.namespace_, head.name);
   if (before) Store::mark(*before, round_);
   if (before && before->uid() == head.uid && before->resource_version() == head.resource_version &&
-      head.resource_version != 0) {
+      head.resource_version != 0 && !other_text_) {
     return {};
   }
   if (before && older(head.resource_version, before->resource_version()) && Store::own(*before)) {
@@ -68,6 +68,7 @@ void Mirror::done(std::uint64_t version) {
   // What we deleted before the list was read, and what is not in it, will not be heard of again.
   std::erase_if(gone_, [this](const Gone& each) { return each.noted < round_ && each.seen != round_; });
   synced_ = true;
+  other_text_ = false;
 }
 
 Mirror::Done Mirror::apply(std::string_view json) {

@@ -49,6 +49,9 @@ class Mirror {
   // Everything goes: the kind was removed, or is not watched any more.
   void clear();
 
+  // The next list shows the same objects in another form: all that comes is news, though its version is not.
+  void expect_other_text() { other_text_ = true; }
+
   bool synced() const { return synced_; }
   // All that happened up to here is in the store.
   std::uint64_t version() const { return version_; }
@@ -77,6 +80,7 @@ class Mirror {
   Projection projection_;
   // The place in the stream.
   bool synced_ = false;
+  bool other_text_ = false;
   std::uint64_t version_ = 0;
   std::uint32_t round_ = 0;
   std::vector<std::string> held_back_;  // of the list at hand: older than the answers to our own writes

@@ -40,12 +40,18 @@ class Filler {
   char* at_;
 };
 
-std::string& this_threads_buffer() {
-  thread_local std::string buffer;
+// What a thread keeps between records; larger ones are given back.
+struct Buffers {
+  std::string plain;
+  std::string packed;
+};
+Buffers& this_threads_buffers() {
   constexpr std::size_t kKeep = std::size_t{1} << 20U;
-  if (buffer.capacity() > kKeep) buffer = {};
-  buffer.clear();
-  return buffer;
+  thread_local Buffers buffers;
+  if (buffers.plain.capacity() > kKeep) buffers = {};
+  buffers.plain.clear();
+  buffers.packed.clear();
+  return buffers;
 }
 
 // A record that is compressed costs time at each read: it must save a quarter at least.
@@ -99,11 +105,10 @@ std::expected<RecordRef, DecodeError> Record::build(const detail::Head& head, co
   std::string_view first = head.before_cut;
   std::string_view second = head.after_cut;
   if (dictionary != nullptr) {
-    auto& buffer = this_threads_buffer();
-    buffer.append(first).append(second);
-    if (dictionary->compress(std::string_view(buffer).substr(0, json_size), buffer) &&
-        pays(buffer.size() - json_size, json_size)) {
-      first = std::string_view(buffer).substr(json_size);
+    auto& [plain, packed] = this_threads_buffers();
+    plain.append(first).append(second);
+    if (dictionary->compress(plain, packed) && pays(packed.size(), json_size)) {
+      first = packed;
       second = {};
     } else {
       dictionary = nullptr;

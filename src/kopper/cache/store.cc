@@ -172,14 +172,14 @@ struct Store::Impl {
     return !dictionary && wants_compression() && (!untrainable || size.objects >= 2 * untrainable_at);
   }
 
-  void train() {
+  void make_dictionary() {
     std::vector<std::string> samples;
     const auto step = std::max<std::size_t>(1, records.size() / kMostSamples);
     std::size_t at = 0;
     for (const auto& slot : records) {
       if (at++ % step == 0 && samples.size() < kMostSamples) samples.push_back(slot.record->json());
     }
-    dictionary.reset(Dictionary::train(samples));
+    dictionary.reset(Dictionary::make(samples));
     untrainable = !dictionary;
     untrainable_at = size.objects;
     if (!dictionary) return;
@@ -265,7 +265,7 @@ void Store::set_storage(Storage storage) {
 
 bool Store::tidy() {
   if (impl_->wants_dictionary()) {
-    impl_->train();
+    impl_->make_dictionary();
     return !impl_->to_convert.empty();
   }
   auto& waiting = impl_->to_convert;

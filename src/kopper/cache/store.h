@@ -88,6 +88,7 @@ class Store {
   bool tidy();
 
   // For who fills it.
+  void set_resource(client::Resource resource) { resource_ = std::move(resource); }
   // Takes the place of the record with its key.
   void put(RecordRef record);
   // Makes a record of what was scanned, in the form that this store keeps now, and puts it.

@@ -79,8 +79,9 @@ class TestServer final : public http::Handler {
 
   std::uint64_t version = 100;
   bool watch_list = true;
-  bool short_watches = false;                    // each ends at once
-  std::string missing_message;                   // not empty: the kind is not installed
+  bool short_watches = false;   // each ends at once
+  std::string missing_message;  // not empty: the kind is not installed
+  std::string served = "v1";
   std::vector<std::string> seen;                 // targets
   std::size_t sent_events = 0;                   // that clients took off the wire
   std::map<std::string, std::string> documents;  // other paths
@@ -102,7 +103,8 @@ class TestServer final : public http::Handler {
     if (const auto at = path.find("/namespaces/"); at != std::string::npos) {
       namespace_ = path.substr(at + 12, path.find('/', at + 12) - at - 12);
     }
-    if (!path.ends_with("/widgets") || !missing_message.empty()) co_return refuse(404, "NotFound", missing_message);
+    if (!path.ends_with("/widgets") || !missing_message.empty() || !path.contains("/" + served + "/"))
+      co_return refuse(404, "NotFound", missing_message);
     const auto value = [&](std::string_view name) { return std::string(query->get(name).value_or("")); };
     if (value("watch") != "true") co_return list(namespace_, value("limit"), value("continue"));
     const bool initial = value("sendInitialEvents") == "true";

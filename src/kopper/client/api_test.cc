@@ -195,6 +195,12 @@ TEST_F(ApiTest, Remove) {
   EXPECT_THROW(loop.run(widgets().remove(Key("n", "a"), {.uid = "u"})), Error);
 }
 
+TEST_F(ApiTest, RemoveWithAnswer) {
+  server->then(200, R"({"kind":"Status"})").then(404, status_json(404, "NotFound", "not found"));
+  EXPECT_EQ(loop.run(widgets().raw().remove_with_answer(Key("n", "a"), {})), R"({"kind":"Status"})");
+  EXPECT_EQ(loop.run(widgets().raw().remove_with_answer(Key("n", "a"), {})), std::nullopt);
+}
+
 TEST_F(ApiTest, RemoveAll) {
   server->then(200, "{}");
   loop.run(widgets().remove_all({.namespace_ = "n", .label_selector = "a=b"}));

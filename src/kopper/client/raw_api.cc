@@ -159,6 +159,10 @@ Task<bool> RawApi::remove(Key key, DeleteOptions options) const {
   return removed(client_, delete_request(resource_, key, options));
 }
 
+Task<std::optional<std::string>> RawApi::remove_with_answer(Key key, DeleteOptions options) const {
+  return found(client_, delete_request(resource_, key, options));
+}
+
 Task<> RawApi::remove_all(ListOptions which, DeleteOptions options) const {
   return drained(client_, delete_collection_request(resource_, which, options));
 }

@@ -54,6 +54,9 @@ class RawApi {
   Task<std::string> apply(Key key, std::string body, ApplyOptions options) const;
 
   Task<bool> remove(Key key, DeleteOptions options) const;
+  // The same with the server's answer: a Status when the object is gone, else the object, which waits for finalizers or
+  // its grace period. Nothing when there is no such object.
+  Task<std::optional<std::string>> remove_with_answer(Key key, DeleteOptions options) const;
   Task<> remove_all(ListOptions which, DeleteOptions options) const;
 
   Task<ScaleView> scale(Key key) const;

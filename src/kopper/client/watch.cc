@@ -4,6 +4,7 @@
 
 #include <fmt/format.h>
 
+#include "kopper/client/detail/head_scan.h"
 #include "kopper/client/status.h"
 #include "kopper/json/value.h"
 #include "kopper/meta/decode.h"
@@ -67,6 +68,12 @@ std::optional<WatchType> type_of(std::string_view name) {
   return std::nullopt;
 }
 
+ObjectHead head_of(const detail::HeadView& view) {
+  return {.key = Key(std::string(view.namespace_), std::string(view.name)),
+          .uid = std::string(view.uid),
+          .resource_version = std::string(view.resource_version)};
+}
+
 ObjectHead head_of(Head decoded) {
   auto& metadata = decoded.metadata;
   return {.key = Key(std::move(metadata.namespace_), std::move(metadata.name)),
@@ -84,11 +91,16 @@ RawEvent parse_cut(std::string_view type, std::string_view object) {
   }
   const auto known = type_of(type);
   if (!known) return failed(Error(Code::Internal, fmt::format("the watch sent an event of unknown type \"{}\"", type)));
-  auto head = meta::decode<Head>(object);
-  if (!head) return failed(Error(Code::Invalid, "the watch sent an object that is none: " + head.error().str()));
   RawEvent event;
   event.type = *known;
   event.object = object;
+  detail::HeadView view;
+  if (event.type != WatchType::Bookmark && detail::scan_head(object, view)) {
+    event.head = head_of(view);
+    return event;
+  }
+  auto head = meta::decode<Head>(object);
+  if (!head) return failed(Error(Code::Invalid, "the watch sent an object that is none: " + head.error().str()));
   if (event.type == WatchType::Bookmark) {
     const auto& annotations = head->metadata.annotations;
     const auto mark = annotations.find("k8s.io/initial-events-end");
@@ -101,6 +113,8 @@ RawEvent parse_cut(std::string_view type, std::string_view object) {
 }  // namespace
 
 ObjectHead head_of(std::string_view object) {
+  detail::HeadView view;
+  if (detail::scan_head(object, view)) return head_of(view);
   auto head = meta::decode<Head>(object);
   return head ? head_of(std::move(*head)) : ObjectHead{};
 }

@@ -129,5 +129,30 @@ TEST(WatchStreamTest, DynamicObjects) {
   EXPECT_EQ(event->object["spec"]["size"], json::Value(1));
 }
 
+TEST(HeadOf, ReadsTheFrontOfWhateverServersWrite) {
+  const ObjectHead expected{.key = Key("n", "a"), .uid = "u", .resource_version = "7"};
+  EXPECT_EQ(
+      head_of(
+          R"({"kind":"Pod","apiVersion":"v1","metadata":{"name":"a","generateName":"x","namespace":"n","uid":"u","resourceVersion":"7","labels":{}},"spec":)"),
+      expected)
+      << "stops when it knows";
+  EXPECT_EQ(
+      head_of(
+          R"({"apiVersion":"v1","kind":"X","metadata":{"annotations":{"name":"no \"}"},"generation":1,"managedFields":[{"f":{"k:{\"name\":\"b\"}":{}}}],"name":"a","namespace":"n","resourceVersion":"7","uid":"u"}})"),
+      expected)
+      << "in the order of a custom resource";
+  EXPECT_EQ(head_of("{ \"spec\" : {\"metadata\":{\"name\":\"b\"}}, \"metadata\" : {\"uid\": \"u\", "
+                    "\"name\":\"a\",\n\"namespace\":\"n\", \"resourceVersion\":\"7\"} }"),
+            expected);
+  EXPECT_EQ(head_of(R"({"metadata":{"name":"\u0061","namespace":"n","uid":"u","resourceVersion":"7"}})"), expected)
+      << "escapes are for a parser";
+  EXPECT_EQ(head_of(R"({"metadata":{"name":"a"},"spec":1})"), (ObjectHead{.key = Key("", "a")}));
+  EXPECT_EQ(head_of(R"({"metadata":{"name":"a","namespace":null}})"), (ObjectHead{.key = Key("", "a")}));
+  EXPECT_EQ(head_of(R"({"metadata":{"name":3}})"), ObjectHead{});
+  EXPECT_EQ(head_of(R"({"metadata":{"name":"a)"), ObjectHead{});
+  EXPECT_EQ(head_of(R"({"metadata":1})"), ObjectHead{});
+  EXPECT_EQ(head_of(""), ObjectHead{});
+}
+
 }  // namespace
 }  // namespace kopper::client

@@ -71,6 +71,12 @@ TEST_F(WatcherStateTest, PassingFailuresDoNotForgetWatchList) {
   }
 }
 
+TEST_F(WatcherStateTest, AMissingKindDoesNotForgetWatchList) {
+  feed(input::Start{});
+  EXPECT_EQ(feed(failure(Code::Unsupported, 404)), (WatcherStep{Emit::Failed, Command::Wait}));
+  EXPECT_EQ(feed(input::Start{}), (WatcherStep{Emit::Init, Command::WatchInitial}));
+}
+
 TEST_F(WatcherStateTest, ABrokenWatchResumesWhereItWas) {
   sync();
   EXPECT_EQ(feed(failure(Code::Unavailable)), (WatcherStep{Emit::Failed, Command::Wait}));

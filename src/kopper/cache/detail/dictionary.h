@@ -13,8 +13,8 @@ namespace kopper::cache {
 // were compressed with it; safe to use from any thread.
 class Dictionary {
  public:
-  // Null when the samples are too few or too small.
-  static const Dictionary* train(const std::vector<std::string>& samples);
+  // Takes some milliseconds. Null when the samples are too few or too small.
+  static const Dictionary* make(const std::vector<std::string>& samples);
 
   // Appended to `out`.
   bool compress(std::string_view text, std::string& out) const;

@@ -59,9 +59,8 @@ class Scanner {
       if (auto error = std::move(each).get(field); error) return broken(error);
       if (field.key() != "metadata") continue;
       if (auto read = metadata(field.value()); !read) return read;
+      break;  // what follows is for who decodes it
     }
-    if (document.current_location().error() != simdjson::OUT_OF_BOUNDS)
-      return std::unexpected(failed("there is more after the object"));
     if (out_.name.empty()) return std::unexpected(failed("an object needs a name", "metadata.name"));
     cut();
     return {};

@@ -28,7 +28,7 @@ struct Head {
   std::string_view after_cut;
 };
 
-// One pass over the structure of the text; only metadata is looked into. Any bytes are safe to pass.
+// One pass, up to the end of metadata; what follows is not looked at. Any bytes are safe to pass.
 std::expected<void, DecodeError> scan(std::string_view json, Head& out);
 
 // 0 when it is no decimal number that fits.
