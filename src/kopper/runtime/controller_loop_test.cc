@@ -13,9 +13,11 @@
 #include "kopper/api/object.h"
 #include "kopper/base/log.h"
 #include "kopper/cache/test_server.h"
+#include "kopper/json/value.h"
 #include "kopper/rt/scope.h"
 #include "kopper/runtime/controller.h"
 #include "kopper/runtime/manager.h"
+#include "kopper/runtime/test_lease_server.h"
 
 // What a controller does with a key: when it calls the user's function, how often, and what it makes of the outcome.
 
@@ -266,6 +268,127 @@ TEST_F(ControllerLoop, TellsWhatItWaitsFor) {
   loop_.poll();
   EXPECT_EQ(manager_.waiting_for(), "");
   EXPECT_EQ(user_.calls.size(), 1U);
+}
+
+TEST_F(ControllerLoop, EveryLineOfARunNamesControllerObjectAndRun) {
+  std::vector<std::string> lines;
+  log::configure({.level = log::Level::Debug, .format = log::Format::Json, .sink = [&](std::string_view line) {
+                    lines.emplace_back(line);
+                  }});
+  server_->put({"n", "a"});
+  start(controller<Widget>().reconcile(reconciler()));
+  const auto line = std::ranges::find_if(lines, [](const auto& one) { return one.contains("initial list"); });
+  ASSERT_NE(line, lines.end());
+  EXPECT_THAT(*line, HasSubstr(R"("controller":"widget")"));
+  EXPECT_THAT(*line, HasSubstr(R"("object":"n/a")"));
+  EXPECT_THAT(*line, HasSubstr(R"("run":")"));
+}
+
+// Takes a merge patch of the finalizers, as an API server does, and lets go what is to be deleted and has none left.
+class FinalizingServer final : public http::Handler {
+ public:
+  explicit FinalizingServer(std::shared_ptr<cache::TestServer> server) : server_(std::move(server)) {}
+
+  Task<http::Response> handle(http::Request request) override {
+    if (request.method != "PATCH") co_return co_await server_->handle(std::move(request));
+    const auto path = request.target.substr(0, request.target.find('?'));
+    const Key key("n", path.substr(path.rfind('/') + 1));
+    const auto patch = json::parse(request.body).value();
+    finalizers_ = json::dump(patch["metadata"]["finalizers"]);
+    const auto object = put(key);
+    if (deleting_ && finalizers_ == "[]") server_->remove(key);
+    co_return http::text_response(200, object, "application/json");
+  }
+  void ask_for_deletion(const Key& key) {
+    deleting_ = true;
+    put(key);
+  }
+  const std::string& finalizers() const { return finalizers_; }
+
+ private:
+  std::string put(const Key& key) {
+    return server_->put(key, 1,
+                        fmt::format(R"(,"finalizers":{}{})", finalizers_,
+                                    deleting_ ? R"(,"deletionTimestamp":"2026-01-01T00:00:00Z")" : ""));
+  }
+
+  std::shared_ptr<cache::TestServer> server_;
+  std::string finalizers_ = "[]";
+  bool deleting_ = false;
+};
+
+Task<Next> finalize(int* left, Context<Widget>) {
+  const Next next = --*left > 0 ? Next::in(std::chrono::seconds(1)) : Next::wait();
+  co_return next;
+}
+
+TEST_F(ControllerLoop, FinalizersAreAddedAndRemovedByThemselves) {
+  auto server = std::make_shared<FinalizingServer>(server_);
+  Manager manager(server);
+  int left = 2;
+  manager.add(controller<Widget>()
+                  .finalize([&](Context<Widget> widget) { return finalize(&left, std::move(widget)); })
+                  .reconcile(reconciler()));
+  rt::Scope scope;
+  scope.spawn(manager.run());
+  server_->put({"n", "a"});
+  loop_.advance(1s);
+  EXPECT_EQ(server->finalizers(), R"(["example.com/finalizer"])")
+      << "before anything is made that would be left behind";
+  EXPECT_FALSE(calls().empty());
+  server->ask_for_deletion({"n", "a"});
+  loop_.poll();
+  EXPECT_EQ(left, 1);
+  EXPECT_EQ(server->finalizers(), R"(["example.com/finalizer"])") << "not done yet";
+  loop_.advance(1s);
+  EXPECT_EQ(left, 0);
+  EXPECT_EQ(server->finalizers(), "[]");
+  loop_.advance(1min);
+  EXPECT_EQ(left, 0) << "and that was it";
+  EXPECT_THAT(calls(), IsEmpty()) << "no reconcile of what is to be deleted";
+}
+
+// Leases here, all else there.
+class WithLeases final : public http::Handler {
+ public:
+  WithLeases(LeaseServer& leases, std::shared_ptr<http::Handler> rest)
+      : leases_(leases.line()), rest_(std::move(rest)) {}
+  Task<http::Response> handle(http::Request request) override {
+    return (request.target.contains("/leases") ? *leases_ : *rest_).handle(std::move(request));
+  }
+
+ private:
+  std::shared_ptr<http::Handler> leases_;
+  std::shared_ptr<http::Handler> rest_;
+};
+
+TEST_F(ControllerLoop, AStandbyKeepsItsCacheWarm) {
+  LeaseServer leases;
+  json::Value other = json::Object{};
+  other["holderIdentity"] = "another";
+  other["leaseDurationSeconds"] = 3600;
+  leases.put(other);
+  ManagerOptions options;
+  options.election.emplace();
+  options.election->namespace_ = "system";
+  options.election->name = "operator";
+  Manager manager(std::make_shared<WithLeases>(leases, server_), std::move(options));
+  manager.add(controller<Widget>().reconcile(reconciler()));
+  server_->put({"n", "a"});
+  rt::Scope scope;
+  scope.spawn(manager.run());
+  loop_.advance(1min);
+  EXPECT_FALSE(manager.leads());
+  EXPECT_EQ(manager.waiting_for(), "") << "the cache is filled";
+  EXPECT_THAT(calls(), IsEmpty());
+
+  const auto requests = server_->seen.size();
+  other["holderIdentity"] = "";
+  leases.put(other);
+  loop_.advance(1s);
+  EXPECT_TRUE(manager.leads());
+  EXPECT_THAT(calls(), ElementsAre("n/a: initial list"));
+  EXPECT_EQ(server_->seen.size(), requests) << "nothing was listed again";
 }
 
 // The same kind, read by a program that expects something else.
