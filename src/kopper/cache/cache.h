@@ -68,7 +68,8 @@ class Cache {
   explicit Cache(client::Client client, InformerOptions defaults = InformerOptions());
 
   // The shared one; made when it is asked for first, and started at once when the cache runs. Its namespaces are those
-  // of all who asked; its options otherwise those of the first, but it keeps whole objects when anybody wants them.
+  // of all who asked; its options otherwise those of the first, but it keeps whole objects unless all want
+  // the same part of them (which must be known before the cache runs).
   template <client::Object T>
   Informer& informer() {
     return informer(client::resource_of<T>(), defaults_);

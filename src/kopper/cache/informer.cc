@@ -9,6 +9,7 @@
 
 #include "kopper/base/log.h"
 #include "kopper/cache/detail/head.h"
+#include "kopper/client/partial_object.h"
 #include "kopper/client/watcher.h"
 #include "kopper/json/value.h"
 #include "kopper/rt/channel.h"
@@ -99,6 +100,7 @@ struct Informer::Impl {
     std::optional<rt::TimePoint> missing_since;
     std::uint64_t lists = 0;
     std::string error;
+    rt::TimePoint failed_at{};
     // An own write that the watch has not brought yet.
     std::uint64_t written = 0;
     rt::TimePoint written_at{};
@@ -176,15 +178,30 @@ struct Informer::Impl {
   }
 
   Task<> pump(Pump* pump) {
-    for (unsigned in_a_row = 1;; ++in_a_row) {
-      const auto event = co_await pump->watcher->next();
-      if (pump->retired) co_return;
-      handle(*pump, event);
-      tell();
-      if (event.type == StoreEventType::Failed && pump->missing_since) co_await look_for_other_version(pump);
-      while (store.tidy()) co_await rt::yield();
+    for (unsigned in_a_row = 1; !pump->retired; ++in_a_row) {
+      std::optional<Error> broken;
+      try {
+        co_await step(pump);
+      } catch (const std::exception& error) {
+        broken.emplace(Code::Internal, error.what());
+      }
+      if (broken) {
+        // A watcher reports what goes wrong as events: this is our own fault. Begin anew rather than stand still.
+        failed(*pump, *broken);
+        pump->watcher.emplace(watcher(pump->mirror.namespace_()));
+        co_await rt::sleep(1s);
+      }
       if (in_a_row % kEventsInARow == 0) co_await rt::yield();
     }
+  }
+
+  Task<> step(Pump* pump) {
+    const auto event = co_await pump->watcher->next();
+    if (pump->retired) co_return;
+    handle(*pump, event);
+    tell();
+    if (event.type == StoreEventType::Failed && pump->missing_since) co_await look_for_other_version(pump);
+    while (store.tidy()) co_await rt::yield();
   }
 
   void handle(Pump& pump, const RawStoreEvent& event) {
@@ -221,6 +238,7 @@ struct Informer::Impl {
   void failed(Pump& pump, const Error& error) {
     ++counted.failures;
     pump.error = error.what();
+    pump.failed_at = rt::Loop::current().now();
     log::warn(
         "watch interrupted",
         {{"resource", store.resource().name()}, {"namespace", pump.mirror.namespace_()}, {"error", error.what()}});
@@ -371,13 +389,13 @@ struct Informer::Impl {
   }
 
   void share(const InformerOptions& other) {
-    if (options.keep && !other.keep) {
+    if (options.keep && options.keep.type != other.keep.type) {
       if (running) {
         throw Error(Code::Invalid, fmt::format("the cache of {} keeps only some fields and runs already: ask for whole "
                                                "objects before it starts",
                                                store.resource().name()));
       }
-      options.keep = nullptr;
+      options.keep = {};
       remake_pumps();
     }
     if (options.namespaces.empty() || other.namespaces.empty()) return set_namespaces({});
@@ -402,6 +420,13 @@ struct Informer::Impl {
   }
 
   void note_write(std::string_view json) {
+    std::string metadata;
+    if (options.metadata_only) {
+      auto part = keep_only<client::PartialObject>().keep(json);
+      if (!part) return;
+      metadata = std::move(*part);
+      json = metadata;
+    }
     const auto record = Record::make(json);
     if (!record) return;
     auto* pump = pump_of((*record)->namespace_());
@@ -436,8 +461,9 @@ struct Informer::Impl {
     for (const auto& each : pumps) {
       if (each->retired) continue;
       out.unprojectable += each->mirror.unprojectable();
-      out.last_event = std::max(out.last_event, each->watcher->last_heard());
-      if (out.last_error.empty()) out.last_error = each->error;
+      const auto heard = each->watcher->last_heard();
+      out.last_event = std::max(out.last_event, heard);
+      if (out.last_error.empty() && (!heard || *heard <= each->failed_at)) out.last_error = each->error;
     }
     return out;
   }

@@ -38,11 +38,14 @@ struct InformerOptions {
 // Stores only what T has members for. Views of other types see nothing else.
 template <class T>
 Projection keep_only() {
-  return [](std::string_view json) -> std::expected<std::string, DecodeError> {
+  Projection out;
+  out.type = &meta::type_of<T>();
+  out.keep = [](std::string_view json) -> std::expected<std::string, DecodeError> {
     auto object = meta::decode<T>(json);
     if (!object) return std::unexpected(std::move(object.error()));
     return meta::encode(*object);
   };
+  return out;
 }
 
 struct InformerStats {
@@ -111,7 +114,8 @@ class Informer {
   void set_namespaces(std::vector<std::string> namespaces);
   const std::vector<std::string>& namespaces() const { return options().namespaces; }
   bool watches(std::string_view namespace_) const;
-  // Somebody else wants the same resource: watches their namespaces too, and keeps whole objects when they do.
+  // Somebody else wants the same resource: watches their namespaces too, and keeps whole objects unless both want the
+  // same part. Throws Error{Invalid} when it runs already and keeps too little.
   void share(const InformerOptions& other);
 
   // Read-your-own-writes: the server's answer to a create, update, patch or apply of the whole object. The store has it

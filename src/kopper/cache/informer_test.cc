@@ -177,6 +177,55 @@ TEST_F(InformerTest, OwnWritesThatAreNotSelectedStayOut) {
   EXPECT_THAT(news(), ElementsAre("-n/a:101"));
 }
 
+TEST_F(InformerTest, AnAnswerOfAnotherKindIsNotTheObject) {
+  server->put(kA, 4);
+  start();
+  informer->note_write(
+      R"({"kind":"Scale","apiVersion":"autoscaling/v1","metadata":{"name":"a","namespace":"n","uid":"uid-1","resourceVersion":"900"}})");
+  EXPECT_EQ(size_of(kA), 4);
+}
+
+TEST_F(InformerTest, AMetadataOnlyCacheStaysOne) {
+  InformerOptions options;
+  options.metadata_only = true;
+  server->put(kA, 4);
+  start(options);
+  server->pause_watches(true);
+  informer->note_write(server->put(kA, 5, R"(,"labels":{"x":"1"})"));
+  EXPECT_EQ(informer->store().get(kA)->label("x"), "1");
+  EXPECT_FALSE(informer->store().get(kA)->json().contains("spec"));
+}
+
+TEST_F(InformerTest, AnErrorThatPassedIsNotShown) {
+  server->put(kA);
+  start();
+  server->break_watches();
+  loop.poll();
+  EXPECT_THAT(informer->stats().last_error, HasSubstr("connection reset"));
+  EXPECT_EQ(informer->stats().failures, 1);
+  loop.advance(5s);
+  server->bookmark();
+  loop.poll();
+  EXPECT_EQ(informer->stats().last_error, "");
+}
+
+TEST_F(InformerTest, StorageIsSwitchedWhileItRuns) {
+  for (int i = 0; i < 300; ++i)
+    server->put(Key("n", std::to_string(i)), i,
+                R"(,"annotations":{"a":"some text that all of them have, and some more of it"})");
+  InformerOptions options;
+  options.storage = Storage::Raw;
+  start(options);
+  EXPECT_EQ(informer->stats().size.compressed, 0);
+  informer->set_storage(Storage::Compressed);
+  loop.poll();
+  EXPECT_GT(informer->stats().size.compressed, 250);
+  EXPECT_EQ(size_of(Key("n", "7")), 7);
+  informer->set_storage(Storage::Raw);
+  loop.poll();
+  EXPECT_EQ(informer->stats().size.compressed, 0);
+}
+
 TEST_F(InformerTest, KeepsOnlyWhatATypeHas) {
   InformerOptions options;
   options.keep = keep_only<Small>();
@@ -271,6 +320,23 @@ TEST_F(CacheTest, WatchesTheNamespacesOfAllWhoAsked) {
   EXPECT_THAT(shared.namespaces(), ElementsAre("a", "b"));
   cache.informer<Widget>();
   EXPECT_THAT(shared.namespaces(), IsEmpty());
+}
+
+TEST_F(CacheTest, KeepsWholeObjectsUnlessAllWantTheSamePart) {
+  InformerOptions small;
+  small.keep = keep_only<Small>();
+  auto& shared = cache.informer<Small>(small);
+  cache.informer<Small>(small);
+  EXPECT_TRUE(shared.options().keep);
+  cache.informer<Widget>();
+  EXPECT_FALSE(shared.options().keep);
+  InformerOptions selected = small;
+  selected.label_selector = "a=b";
+  cache.informer<Small>(selected);
+  running.spawn(cache.run());
+  loop.poll();
+  selected.keep = {};
+  EXPECT_THROW(cache.informer<Widget>(selected), Error);
 }
 
 TEST_F(CacheTest, APlainReadStartsNothingAndSaysWhatToAdd) {

@@ -4,6 +4,8 @@
 #include <limits>
 #include <utility>
 
+#include <fmt/format.h>
+
 #include "kopper/cache/detail/head.h"
 
 namespace kopper::cache {
@@ -32,7 +34,7 @@ void Mirror::begin() {
 
 Mirror::Done Mirror::initial(std::string_view json) {
   auto& head = this_threads_head();
-  if (auto scanned = detail::scan(json, head); !scanned) return scanned;
+  if (auto scanned = scan(json, head); !scanned) return scanned;
   if (auto* known = gone(head)) {
     known->seen = round_;
     return {};
@@ -73,7 +75,7 @@ void Mirror::done(std::uint64_t version) {
 
 Mirror::Done Mirror::apply(std::string_view json) {
   auto& head = this_threads_head();
-  if (auto scanned = detail::scan(json, head); !scanned) return scanned;
+  if (auto scanned = scan(json, head); !scanned) return scanned;
   version_ = std::max(version_, head.resource_version);
   if (gone(head) != nullptr) return {};
   const auto before = store_.get(head.namespace_, head.name);
@@ -88,7 +90,7 @@ Mirror::Done Mirror::apply(std::string_view json) {
 
 Mirror::Done Mirror::remove(std::string_view json) {
   auto& head = this_threads_head();
-  if (auto scanned = detail::scan(json, head); !scanned) return scanned;
+  if (auto scanned = scan(json, head); !scanned) return scanned;
   if (synced_) version_ = std::max(version_, head.resource_version);
   forget_gone(head.uid);
   const auto before = store_.get(head.namespace_, head.name);
@@ -103,7 +105,7 @@ void Mirror::advance(std::uint64_t version) { version_ = std::max(version_, vers
 
 Mirror::Done Mirror::note_write(std::string_view json, bool selected) {
   auto& head = this_threads_head();
-  if (auto scanned = detail::scan(json, head); !scanned) return scanned;
+  if (auto scanned = scan(json, head); !scanned) return scanned;
   // The watch was faster: whatever became of the object is known already.
   if (head.resource_version == 0 || head.resource_version <= version_ || gone(head) != nullptr) return {};
   const auto before = store_.get(head.namespace_, head.name);
@@ -130,6 +132,14 @@ void Mirror::clear() {
   version_ = 0;
 }
 
+// Tables, Scales and other things that are not the object are refused.
+Mirror::Done Mirror::scan(std::string_view json, detail::Head& head) const {
+  if (auto scanned = detail::scan(json, head); !scanned) return scanned;
+  const auto& wanted = store_.resource().kind;
+  if (head.kind.empty() || wanted.empty() || head.kind == wanted || head.kind == "PartialObjectMetadata") return {};
+  return std::unexpected(DecodeError{.what = fmt::format("expected {}, found {}", wanted, head.kind), .path = "kind"});
+}
+
 Mirror::Done Mirror::put(std::string_view json, detail::Head& head, bool initial, bool own) {
   std::string projected;
   if (projection_) {
@@ -137,7 +147,7 @@ Mirror::Done Mirror::put(std::string_view json, detail::Head& head, bool initial
     whole.reserve(json.size());
     whole.append(head.before_cut).append(head.after_cut);
     // What does not fit is kept whole, so that who reads it learns why.
-    if (auto kept = projection_(whole)) {
+    if (auto kept = projection_.keep(whole)) {
       projected = std::move(*kept);
       head.before_cut = projected;
       head.after_cut = {};

@@ -15,8 +15,14 @@
 
 namespace kopper::cache {
 
-// Keeps of an object's text only what is wanted. Fails when the text does not fit.
-using Projection = std::function<std::expected<std::string, DecodeError>(std::string_view json)>;
+// Keeps of an object's text only what is wanted: what T has members for, with keep_only<T>() (informer.h).
+struct Projection {
+  const void* type = nullptr;  // names T
+  // Fails when the text does not fit.
+  std::function<std::expected<std::string, DecodeError>(std::string_view json)> keep;
+
+  explicit operator bool() const { return keep != nullptr; }
+};
 
 // Decides what is news: brings the lists and events of one collection (a namespace, or all) and the answers to our own
 // writes into a store, in any order that they may come in, and tells the changes. No IO, no clock. Loop-confined.
@@ -29,7 +35,7 @@ class Mirror {
   using Done = std::expected<void, DecodeError>;
 
   // Both outlive it.
-  Mirror(Store& store, Sink sink, std::string namespace_ = {}, Projection projection = nullptr);
+  Mirror(Store& store, Sink sink, std::string namespace_ = {}, Projection projection = Projection());
 
   // A list: begin, initial…, done; or begin again when it broke off.
   void begin();
@@ -67,6 +73,7 @@ class Mirror {
     std::uint32_t seen;     // in which list it still was
   };
 
+  Done scan(std::string_view json, detail::Head& head) const;
   Done put(std::string_view json, detail::Head& head, bool initial, bool own);
   void drop(const Record& record, bool missed);
   void remember_gone(std::string_view uid, std::uint64_t version);

@@ -9,6 +9,7 @@
 #include <boost/unordered/unordered_flat_set.hpp>
 #include <fmt/format.h>
 
+#include "kopper/base/log.h"
 #include "kopper/cache/detail/dictionary.h"
 #include "kopper/cache/detail/head.h"
 
@@ -79,11 +80,21 @@ class Index {
 
  private:
   std::vector<std::string> sorted_keys(const Record& record) const {
-    auto keys = keys_(record);
+    auto keys = keys_of(record);
     std::ranges::sort(keys);
     const auto [first, last] = std::ranges::unique(keys);
     keys.erase(first, last);
     return keys;
+  }
+
+  // The function is a user's; an object that it cannot stand is in no bucket.
+  std::vector<std::string> keys_of(const Record& record) const {
+    try {
+      return keys_(record);
+    } catch (const std::exception& error) {
+      log::error("an index function threw", {{"key", record.key().str()}, {"error", error.what()}});
+      return {};
+    }
   }
 
   void insert(std::string key, const Record& record) {

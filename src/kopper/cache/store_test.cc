@@ -88,6 +88,18 @@ TEST(Store, IndexesAreAddedAtAnyTimeAndFollow) {
   EXPECT_THAT(names(store.by_index("letters", "n")), ElementsAre("n/b"));
 }
 
+TEST(Store, AnIndexFunctionThatThrowsLeavesTheObjectOut) {
+  Store store;
+  store.add_index("bad", [](const Record& each) -> std::vector<std::string> {
+    if (each.name() == "a") throw Error(Code::Internal, "oops");
+    return {"x"};
+  });
+  store.put(record(Key("n", "a"), 1, 1));
+  store.put(record(Key("n", "b"), 1, 1));
+  EXPECT_THAT(names(store.by_index("bad", "x")), ElementsAre("n/b"));
+  EXPECT_TRUE(store.get(Key("n", "a")));
+}
+
 TEST(Store, ReadyMadeIndexes) {
   Store store;
   store.add_index("owner", by_controller());

@@ -57,6 +57,9 @@ class Scanner {
     for (auto each : object) {
       ondemand::field field;
       if (auto error = std::move(each).get(field); error) return broken(error);
+      if (field.key() == "kind") {
+        if (auto read = string(field.value(), "kind", out_.kind); !read) return read;
+      }
       if (field.key() != "metadata") continue;
       if (auto read = metadata(field.value()); !read) return read;
       break;  // what follows is for who decodes it

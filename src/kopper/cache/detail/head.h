@@ -13,6 +13,7 @@ namespace kopper::cache::detail {
 // What a record says of an object without its text being read again. Views point into the text that was scanned, or
 // into buffers of this thread: valid until the next scan.
 struct Head {
+  std::string_view kind;  // when it stands before metadata, as servers write it
   std::string_view namespace_;
   std::string_view name;
   std::string_view uid;
