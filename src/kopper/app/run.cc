@@ -169,6 +169,8 @@ runtime::ManagerOptions manager_options(const Program& program, const Flags& fla
     if (!flags.webhook_cert_dir.empty()) {
       server.cert_file = (std::filesystem::path(flags.webhook_cert_dir) / "tls.crt").string();
       server.key_file = (std::filesystem::path(flags.webhook_cert_dir) / "tls.key").string();
+      const auto ca = std::filesystem::path(flags.webhook_cert_dir) / "ca.crt";
+      if (std::filesystem::exists(ca)) server.ca_file = ca.string();
     }
     options.webhook_server = std::move(server);
   }
@@ -226,8 +228,11 @@ Uses uses_of(const Program& program, const Flags& flags) {
   if (flags.install_crds) uses = std::move(uses) + installs_crds(crd_names(program));
   if (flags.metrics_secure) uses = std::move(uses) + reviews_access();
   if (!program.webhooks.empty()) {
+    std::vector<std::string> converted;
+    for (const auto& conversion : program.webhooks.conversions())
+      converted.push_back(conversion.kind().resource_name());
     uses = std::move(uses) + keeps_secret(program.name + "-webhook-certs") +
-           injects_ca({program.name}, {program.name}, crd_names(program));
+           injects_ca({program.name}, {program.name}, std::move(converted));
   }
   return uses;
 }

@@ -78,6 +78,7 @@ WebhookServer::WebhookServer(Webhooks webhooks, client::Client client, WebhookSe
   if (!options_.cert_file.empty()) {
     files_.emplace(options_.cert_file, options_.key_file, metrics);
     files_->tls();  // to fail early
+    if (!options_.ca_file.empty()) ca_file_.emplace(options_.ca_file);
   } else {
     kept_.emplace(client_, options_.secret, options_.certs,
                   [this](std::string ca_bundle) { return publish(std::move(ca_bundle)); });
@@ -96,8 +97,10 @@ WebhookConfigOptions WebhookServer::config() const {
 
 Task<> WebhookServer::ensure() {
   if (kept_) return kept_->ensure();
-  return publish(options_.config.ca_bundle);
+  return publish(ca_of_files());
 }
+
+std::string WebhookServer::ca_of_files() { return ca_file_ ? ca_file_->read() : options_.config.ca_bundle; }
 
 Task<> WebhookServer::run() {
   if (kept_) co_return co_await kept_->run();

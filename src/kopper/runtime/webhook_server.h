@@ -9,6 +9,7 @@
 #include "kopper/client/client.h"
 #include "kopper/http/server.h"
 #include "kopper/metrics/metrics.h"
+#include "kopper/rt/file.h"
 #include "kopper/runtime/webhook.h"
 #include "kopper/runtime/webhook_certs.h"
 #include "kopper/runtime/webhook_config.h"
@@ -29,9 +30,11 @@ struct WebhookServerOptions {
   // Made and renewed by us, and kept in this Secret; its namespace is the service's when empty.
   Key secret = {"", "operator-manager-webhook-certs"};
   CertPolicy certs = {};  // without names: those of the service, or the host of the URL
-  // Or files: then `config` says who knows their CA (ca_bundle, inject_ca_from).
+  // Or files, read again when they are replaced. Their CA is in a third file, or else `config` says who knows it
+  // (ca_bundle, inject_ca_from).
   std::string cert_file = {};
   std::string key_file = {};
+  std::string ca_file = {};
 };
 
 // Serves webhooks over TLS, HTTP/2 or HTTP/1.1, and keeps the API server told. Listens from construction on; answers
@@ -64,6 +67,7 @@ class WebhookServer {
   Task<> put_right(std::optional<Configuration> wanted);
   Task<> put_right(json::Value crd);
   rt::TlsContext tls();
+  std::string ca_of_files();
 
   // constant after construction
   const client::Client client_;
@@ -71,6 +75,7 @@ class WebhookServer {
   // this loop only
   WebhookHandler handler_;
   std::optional<CertFiles> files_;
+  std::optional<rt::RotatedFile> ca_file_;
   std::optional<KeptCerts> kept_;
   http::Server server_;
 };

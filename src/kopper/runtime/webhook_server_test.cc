@@ -167,6 +167,32 @@ TEST(WebhookServer, ServesWithFilesThatAreReplaced) {
   std::filesystem::remove_all(dir);
 }
 
+TEST(WebhookServer, TellsTheCaThatIsBesideTheFiles) {
+  const auto dir = std::filesystem::path(::testing::TempDir()) / "kopper-webhook-server-ca-test";
+  std::filesystem::create_directories(dir);
+  const auto made =
+      renewed({}, CertPolicy{}, std::chrono::floor<std::chrono::seconds>(std::chrono::system_clock::now()));
+  rt::write_file_atomic(dir / "tls.crt", made->cert);
+  rt::write_file_atomic(dir / "tls.key", made->key);
+  rt::write_file_atomic(dir / "ca.crt", "first");
+  rt::Loop loop;
+  const auto api = std::make_shared<ObjectsServer>();
+  api->objects[kCrd] = installed_crd();
+  auto with_files = options();
+  with_files.cert_file = dir / "tls.crt";
+  with_files.key_file = dir / "tls.key";
+  with_files.ca_file = dir / "ca.crt";
+  WebhookServer server(hooks(), client::Client(api), with_files);
+  const auto told = [&] {
+    loop.run(server.ensure());
+    return meta::from_base64(api->objects[kMutating]["webhooks"][0]["clientConfig"].text("caBundle"));
+  };
+  EXPECT_EQ(told(), "first");
+  rt::write_file_atomic(dir / "ca.crt", "second");
+  EXPECT_EQ(told(), "second");
+  std::filesystem::remove_all(dir);
+}
+
 TEST(WebhookServer, FailsAtOnceWithoutItsFiles) {
   rt::Loop loop;
   auto with_files = options();
