@@ -20,6 +20,7 @@
 #include "kopper/api/gen/policy_v1.h"
 #include "kopper/api/gen/rbac_v1.h"
 #include "kopper/api/gen/storage_v1.h"
+#include "kopper/meta/compare.h"
 #include "kopper/meta/decode.h"
 #include "kopper/meta/encode.h"
 
@@ -148,6 +149,17 @@ TEST(RoundTrip, AdmissionReview) {
   answer.response = admissionv1::AdmissionResponse{.uid = "u1", .allowed = false, .warnings = {"careful"}};
   EXPECT_EQ(meta::encode(answer), R"({"apiVersion":"admission.k8s.io/v1","kind":"AdmissionReview",)"
                                   R"("response":{"uid":"u1","allowed":false,"warnings":["careful"]}})");
+}
+
+// A port without a protocol is the TCP one that the server made of it.
+TEST(Covers, ListKeysThatTheServerDefaults) {
+  corev1::Container wanted;
+  wanted.ports.push_back({.containerPort = 11211});
+  auto live = wanted;
+  live.ports[0].protocol = "TCP";
+  EXPECT_TRUE(meta::covers(live, wanted));
+  live.ports[0].protocol = "UDP";
+  EXPECT_FALSE(meta::covers(live, wanted));
 }
 
 }  // namespace

@@ -3,6 +3,7 @@
 #include <algorithm>
 
 #include "kopper/meta/detail/walk.h"
+#include "kopper/meta/encode.h"
 
 namespace kopper::meta {
 namespace {
@@ -45,10 +46,19 @@ bool each_entry(const Type& map, const void* a, const void* b, Same same) {
   return context.result;
 }
 
-bool same_keys(const Type& record, std::span<const std::string_view> keys, const void* a, const void* b) {
+// A key that is not said is the one that the server sets.
+bool same_keys(const Type& record, std::span<const std::string_view> keys, const void* wanted, const void* there) {
+  const void* sample = detail::sample_of(record);
   return std::ranges::all_of(keys, [&](std::string_view key) {
     const Field* field = detail::find_field(record, key);
-    return field != nullptr && equal(*field->type, detail::member(a, *field), detail::member(b, *field));
+    if (field == nullptr) return false;
+    const void *ours = detail::member(wanted, *field), *theirs = detail::member(there, *field);
+    if (field->default_json.empty() || !detail::omitted(*field, ours, detail::sample_of(*field, sample))) {
+      return equal(*field->type, ours, theirs);
+    }
+    std::string text;
+    encode_to(text, *field->type, theirs);
+    return text == field->default_json;
   });
 }
 

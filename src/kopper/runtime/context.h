@@ -167,6 +167,10 @@ class Context {
       status.observedGeneration = object->metadata.generation;
     }
     if constexpr (requires { api::settle_conditions(status.conditions, status.conditions, run->now(), 1); }) {
+      // Kubernetes 1.20 takes a required text that is applied empty for null, and refuses it.
+      for (auto& condition : status.conditions) {
+        if (condition.message.empty()) condition.message = condition.reason;
+      }
       api::settle_conditions(status.conditions, object->status.conditions, run->now(), object->metadata.generation);
     }
     if (meta::equal(status, object->status)) co_return;
