@@ -18,7 +18,6 @@ namespace kopper::runtime {
 namespace {
 
 using namespace std::chrono_literals;
-using cache::Change;
 using ::testing::ElementsAre;
 using ::testing::IsEmpty;
 
