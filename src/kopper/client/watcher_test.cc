@@ -1,9 +1,13 @@
 #include "kopper/client/watcher.h"
 
+#include <set>
+#include <string>
+
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
 #include "kopper/client/fake_server.h"
+#include "kopper/http/url.h"
 #include "kopper/rt/loop.h"
 #include "kopper/rt/scope.h"
 
@@ -100,6 +104,22 @@ TEST_F(ChangesTest, ListAndWatchWhenWatchListIsRefused) {
   EXPECT_THAT(server->target(1), HasSubstr("/namespaces/n/widgets?limit=1"));
   EXPECT_THAT(server->target(2), HasSubstr("continue=next"));
   EXPECT_THAT(server->target(3), HasSubstr("watch=true&resourceVersion=5&"));
+}
+
+TEST_F(ChangesTest, WatchesLastFiveToTenMinutesAndNotAllTheSame) {
+  server->then_pieces({initial_end(1)});
+  for (int version = 2; version < 22; ++version) server->then_pieces({bookmark(version)});
+  server->then_pieces({bookmark(22)}, kStay);
+  start();
+  finish();
+  std::set<int> seconds;
+  for (const auto& request : server->seen) {
+    const auto query = http::Query::parse(request.target.substr(request.target.find('?') + 1));
+    seconds.insert(std::stoi(std::string(query->get("timeoutSeconds").value_or("0"))));
+  }
+  EXPECT_GE(*seconds.begin(), 300);
+  EXPECT_LE(*seconds.rbegin(), 600);
+  EXPECT_GT(seconds.size(), 5U) << "so that clients do not come back in step";
 }
 
 TEST_F(ChangesTest, AServerThatIgnoresWatchListIsFoundOut) {
