@@ -8,11 +8,9 @@
 namespace kopper::cache {
 namespace {
 
-using testing::Contains;
 using testing::ElementsAre;
 using testing::HasSubstr;
 using testing::IsEmpty;
-using testing::Not;
 using namespace std::chrono_literals;
 
 struct HardCase : InformerFixture {};

@@ -100,6 +100,7 @@ struct Informer::Impl {
     std::optional<rt::TimePoint> missing_since;
     std::uint64_t lists = 0;
     std::string error;
+    std::string said;  // in the log, since the last success
     rt::TimePoint failed_at{};
     // An own write that the watch has not brought yet.
     std::uint64_t written = 0;
@@ -213,6 +214,7 @@ struct Informer::Impl {
       case StoreEventType::InitDone:
         mirror.done(detail::parse_version(pump.watcher->state().resource_version));
         pump.error.clear();
+        pump.said.clear();
         pump.missing_since.reset();
         if (pump.lists++ > 0) ++counted.relists;
         settle();
@@ -237,11 +239,16 @@ struct Informer::Impl {
 
   void failed(Pump& pump, const Error& error) {
     ++counted.failures;
+    // Said once, however long it lasts.
+    const auto level = pump.said == error.what() ? log::Level::Debug : log::Level::Warn;
+    if (log::enabled(level)) {
+      log::write(
+          level, "watch interrupted",
+          {{"resource", store.resource().name()}, {"namespace", pump.mirror.namespace_()}, {"error", error.what()}});
+    }
+    pump.said = error.what();
     pump.error = error.what();
     pump.failed_at = rt::Loop::current().now();
-    log::warn(
-        "watch interrupted",
-        {{"resource", store.resource().name()}, {"namespace", pump.mirror.namespace_()}, {"error", error.what()}});
     if (error.http_status != 404) return;
     const auto now = rt::Loop::current().now();
     if (!pump.missing_since) {
@@ -432,7 +439,9 @@ struct Informer::Impl {
     auto* pump = pump_of((*record)->namespace_());
     if (pump == nullptr) return;
     const auto version = (*record)->resource_version();
-    if (pump->written == 0 && version > pump->mirror.version()) {
+    if (version <= pump->mirror.version()) {
+      counted.lag = rt::Duration::zero();  // the watch was faster than the answer
+    } else if (pump->written == 0) {
       pump->written = version;
       pump->written_at = rt::Loop::current().now();
     }
