@@ -17,7 +17,7 @@ namespace kopper::cache {
 namespace {
 
 // Auto: below this, compression saves little and costs at each read.
-constexpr std::size_t kAutoBytes = std::size_t{8} << 20U;
+constexpr std::size_t kAutoBytes = std::size_t{4} << 20U;
 constexpr std::size_t kAutoObjects = 1000;
 // A dictionary is made of so many objects, spread over the store.
 constexpr std::size_t kFewestSamples = 64;
