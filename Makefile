@@ -25,7 +25,7 @@ build: ## the programs, optimised, in build/bin/
 	$(call configure,release)
 	$(call build,release)
 
-.PHONY: test test-real tsan coverage
+.PHONY: test test-real soak tsan coverage
 test: ## every hermetic test, under ASan and UBSan
 	@tools/deps build test
 	$(call configure,dev)
@@ -38,6 +38,12 @@ test-real: ## the suites against a real kube-apiserver and etcd
 	$(call configure,dev)
 	$(call build,dev)
 	@ctest --preset real --parallel 1
+soak: ## 30 minutes of random life and faults against a real server (SECONDS_OF_SOAK=n)
+	@tools/deps build test real
+	@tools/real-apiserver build >/dev/null
+	@cmake --preset release -B build/soak -DBUILD_TESTING=ON -DCMAKE_RUNTIME_OUTPUT_DIRECTORY= >/dev/null
+	@cmake --build build/soak --target real_soak_test
+	KOPPER_SOAK_SECONDS=$(or $(SECONDS_OF_SOAK),1800) build/soak/tests/real/real_soak_test
 tsan: ## the hermetic tests under ThreadSanitizer
 	@tools/deps build test
 	$(call configure,tsan)

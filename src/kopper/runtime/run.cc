@@ -81,9 +81,10 @@ void Run::check_ours(const client::Resource& resource, const api::metav1::Object
   if (!options.owned || api::is_controlled_by(live, owner_.uid)) return;
   const auto* other = api::controller_of(live);
   if (other == nullptr && options.adopt) return;
-  Error error(Code::Conflict, fmt::format("{} {} is not ours: {}", resource.kind, Key(live.namespace_, live.name).str(),
-                                          other != nullptr ? fmt::format("{} {} controls it", other->kind, other->name)
-                                                           : "it was there before, and nobody controls it"));
+  Error error(Code::Conflict,
+              fmt::format("{} {} is not ours: {}", resource.kind, Key(live.namespace_, live.name).str(),
+                          other != nullptr ? fmt::format("{} {} ({}) controls it", other->kind, other->name, other->uid)
+                                           : "it was there before, and nobody controls it"));
   error.reason = "NameConflict";
   throw std::move(error);
 }
