@@ -439,6 +439,10 @@ struct Informer::Impl {
     auto* pump = pump_of((*record)->namespace_());
     if (pump == nullptr) return;
     const auto version = (*record)->resource_version();
+    const auto& watch = pump->watcher->state();
+    if (watch.phase == client::WatcherState::Phase::Synced) {
+      pump->mirror.advance(detail::parse_version(watch.resource_version));  // bookmarks count
+    }
     if (version <= pump->mirror.version()) {
       counted.lag = rt::Duration::zero();  // the watch was faster than the answer
     } else if (pump->written == 0) {

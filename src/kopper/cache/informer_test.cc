@@ -176,6 +176,35 @@ TEST_F(InformerTest, OwnWritesThatAreNotSelectedStayOut) {
   EXPECT_THAT(news(), ElementsAre("-n/a:101"));
 }
 
+TEST_F(InformerTest, OwnWritesAndFieldsThatOnlyTheServerKnows) {
+  InformerOptions options;
+  options.field_selector = "spec.phase=Good";
+  server->put(kA, 1);
+  start(options);
+  EXPECT_TRUE(server->seen.at(0).contains("fieldSelector=spec.phase%3DGood"));
+  server->pause_watches(true);
+  informer->note_write(server->put(kA, 2));
+  EXPECT_EQ(size_of(kA), 2) << "it was selected, as far as we know";
+  informer->note_write(server->put(kB, 2));
+  EXPECT_EQ(size_of(kB), std::nullopt) << "nobody can tell";
+}
+
+TEST_F(InformerTest, ABookmarkTellsThatAnAnswerIsOld) {
+  start();
+  server->pause_watches(true);
+  const auto answer = server->put(kA);
+  server->go_back_to(server->version);  // the watch that goes on begins after this
+  server->bookmark();
+  server->pause_watches(false);
+  loop.advance(5s);
+  told.clear();
+  server->version += 10;
+  server->bookmark();
+  loop.poll();
+  informer->note_write(answer);
+  EXPECT_THAT(news(), IsEmpty());
+}
+
 TEST_F(InformerTest, AnAnswerOfAnotherKindIsNotTheObject) {
   server->put(kA, 4);
   start();
