@@ -10,7 +10,7 @@ build = @cmake --build --preset $(1) -j$(JOBS)
 
 .PHONY: help
 help: ## this list
-	@awk -F':.*## ' '/^[a-z-]+:.*## / {printf "  make %-10s %s\n", $$1, $$2}' $(MAKEFILE_LIST)
+	@awk -F':.*## ' '/^[a-z-]+:.*## / {printf "  make %-11s %s\n", $$1, $$2}' $(MAKEFILE_LIST)
 
 .PHONY: run build
 run: build ## build, then show the tool at work
@@ -74,7 +74,7 @@ format: ## clang-format in place
 	@tools/deps check
 	@git ls-files '*.h' '*.cc' | grep -v /api/gen/ | xargs clang-format-19 -i
 
-.PHONY: fuzz bench
+.PHONY: fuzz bench bench-peers
 fuzz: ## each fuzzer for FUZZ_SECONDS=30 on a copy of its corpus
 	@tools/deps build fuzz
 	$(call configure,fuzz)
@@ -85,6 +85,13 @@ bench: ## the benchmarks, optimised
 	$(call configure,bench)
 	$(call build,bench)
 	@for b in build/bench/bench/*_bench; do echo "== $${b##*/}"; $$b || exit 1; done
+
+bench-peers: ## ours against controller-runtime and kube-rs, one table (half an hour)
+	@tools/deps build bench real
+	@tools/real-apiserver build >/dev/null
+	$(call configure,bench)
+	@cmake --build --preset bench -j$(JOBS) --target kopper-peer
+	@bench/peers/run
 
 .PHONY: deps clean
 deps: ## install every package that any target needs
