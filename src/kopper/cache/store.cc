@@ -23,6 +23,9 @@ constexpr std::size_t kAutoObjects = 1000;
 constexpr std::size_t kFewestSamples = 64;
 constexpr std::size_t kMostSamples = 256;
 constexpr std::size_t kConvertAtOnce = 64;
+// Lists come by key: the first objects are of the first namespaces, and what comes later may look otherwise. When there
+// are so many times more, what comes then gets a dictionary of all.
+constexpr std::size_t kGrown = 8;
 
 using KeyView = std::pair<std::string_view, std::string_view>;
 KeyView key_of(const Record& record) { return {record.namespace_(), record.name()}; }
@@ -138,9 +141,7 @@ struct Store::Impl {
 
   Storage storage = Storage::Auto;
   std::unique_ptr<const Dictionary, Release> dictionary;
-  bool untrainable =
-      false;  // the objects that there were had nothing in common; try again when there are twice as many
-  std::size_t untrainable_at = 0;
+  std::size_t tried_at = 0;  // how many objects there were when a dictionary was made, or could not be
   std::vector<RecordRef> to_convert;
   StoreSize size;
 
@@ -179,9 +180,7 @@ struct Store::Impl {
     if (storage == Storage::Auto) return size.objects >= kAutoObjects && size.json_bytes >= kAutoBytes;
     return storage == Storage::Compressed && size.objects >= kFewestSamples;
   }
-  bool wants_dictionary() const {
-    return !dictionary && wants_compression() && (!untrainable || size.objects >= 2 * untrainable_at);
-  }
+  bool wants_dictionary() const { return wants_compression() && size.objects >= tried_at * (dictionary ? kGrown : 2); }
 
   void make_dictionary() {
     std::vector<std::string> samples;
@@ -190,12 +189,13 @@ struct Store::Impl {
     for (const auto& slot : records) {
       if (at++ % step == 0 && samples.size() < kMostSamples) samples.push_back(slot.record->json());
     }
-    dictionary.reset(Dictionary::make(samples));
-    untrainable = !dictionary;
-    untrainable_at = size.objects;
-    if (!dictionary) return;
-    size.dictionary_bytes = dictionary->bytes();
-    convert_all();
+    tried_at = size.objects;
+    const auto* made = Dictionary::make(samples);
+    if (made == nullptr) return;
+    const bool first = !dictionary;
+    dictionary.reset(made);
+    size.dictionary_bytes = made->bytes();
+    if (first) convert_all();
   }
 
   void convert_all() {
@@ -271,7 +271,7 @@ void Store::set_storage(Storage storage) {
     impl_->size.dictionary_bytes = 0;
     impl_->convert_all();
   }
-  impl_->untrainable = false;
+  impl_->tried_at = 0;
 }
 
 bool Store::tidy() {

@@ -159,6 +159,30 @@ TEST(Store, WhatComesWhileItConvertsIsNotLost) {
   EXPECT_FALSE(store.get("n1", "w4"));
 }
 
+TEST(Store, MakesANewDictionaryWhenItHasGrown) {
+  Store store(kWidgets, Storage::Compressed);
+  fill(store, 100);
+  finish(store);
+  // Later ones look otherwise, though much like each other.
+  std::mt19937_64 random(7);
+  std::string look;
+  while (look.size() < 3000) look += static_cast<char>('a' + random() % 26);
+  const auto other = [&](int i) {
+    return widget(Key("z", std::to_string(i)), std::to_string(i), 1, i,
+                  fmt::format(R"(,"annotations":{{"look":"{}"}})", look));
+  };
+  Mirror mirror(store, [](const Change&) {}, "z");
+  mirror.begin();
+  for (int i = 0; i < 1000; ++i) {
+    ASSERT_TRUE(mirror.initial(other(i)));
+    finish(store);
+  }
+  EXPECT_GT(store.get("z", "5")->bytes(), 1500) << "of the first dictionary";
+  EXPECT_LT(store.get("z", "999")->bytes(), 500) << "of one that knows them";
+  EXPECT_EQ(store.get("z", "5")->json(), other(5));
+  EXPECT_EQ(store.get("z", "999")->json(), other(999));
+}
+
 TEST(Store, AutoCompressesOnlyWhatIsMuch) {
   Store store;
   fill(store, 900);
