@@ -15,6 +15,16 @@ bool holds_members(const Type& type) {
   return shape == Shape::Record || shape == Shape::List || shape == Shape::Map;
 }
 
+// Of these, empty and absent are the same to us.
+bool is_plain(const Type& type) {
+  return type.shape == Shape::String || type.shape == Shape::Bytes || type.shape == Shape::List ||
+         type.shape == Shape::Map;
+}
+bool is_empty(const json::Value& value) {
+  return (value.is_string() && value.as_string()->empty()) || (value.is_array() && value.as_array()->empty()) ||
+         (value.is_object() && value.as_object()->empty());
+}
+
 void keep_in_record(const Type& type, const json::Object& old, json::Object& next) {
   std::vector<json::Object::Member> unknown;
   for (const auto& [key, value] : old) {
@@ -28,6 +38,8 @@ void keep_in_record(const Type& type, const json::Object& old, json::Object& nex
       json::Value inner = json::Object();
       keep_unknown(*field->type, field, value, inner);
       if (!inner.as_object()->empty()) next[key] = std::move(inner);
+    } else if (is_plain(*field->type) && is_empty(value)) {
+      next[key] = value;  // empty before and now: to the server that is not the same as absent
     }
   }
   if (unknown.empty()) return;

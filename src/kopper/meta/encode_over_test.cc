@@ -64,5 +64,11 @@ TEST(EncodeOver, ReplacesWhatHasAnotherShape) {
 
 TEST(EncodeOver, RefusesWhatIsNotJson) { EXPECT_FALSE(encode_over("{", Thing{})); }
 
+TEST(EncodeOver, EmptyStaysEmptyAndAbsentStaysAbsent) {
+  const auto* raw = R"({"apiVersion":"example.com/v1","kind":"Thing","image":"","ports":[],"labels":{}})";
+  EXPECT_EQ(over(raw, *decode<Thing>(raw)), j(raw));
+  EXPECT_EQ(over(kRaw, Thing())["image"], json::Value()) << "what was cleared is gone";
+}
+
 }  // namespace
 }  // namespace kopper::meta
