@@ -208,7 +208,8 @@ TEST_F(Soak, CacheIsTheServerAndMemoryIsFlat) {
   for (const auto& [what, count] : counts) fmt::print("{}: {}\n", what, count);
   EXPECT_GT(counts["restarts"], 0);
   if (total >= 10min) {
-    EXPECT_LE(megabytes.back(), megabytes.at(2) * 1.1) << "memory grows";
+    // In the first half, what is remembered of events fills up to its bound.
+    EXPECT_LE(megabytes.back(), megabytes.at(megabytes.size() / 2) * 1.1) << "memory grows";
   }
   manager->stop();
   run(running.join());

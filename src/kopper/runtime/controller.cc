@@ -8,6 +8,7 @@
 #include "kopper/base/log.h"
 #include "kopper/metrics/metrics.h"
 #include "kopper/rt/scope.h"
+#include "kopper/runtime/first_of.h"
 
 namespace kopper::runtime {
 
@@ -146,7 +147,9 @@ std::string Controller::waiting_for() const {
 }
 
 Task<> Controller::run() {
-  for (auto* informer : informers_) co_await informer->wait_settled();
+  // What cannot be read may never come; being told to stop ends the wait.
+  for (auto* informer : informers_) co_await first_of(informer->wait_settled(), stopping_.wait());
+  if (stopping_.is_set()) co_return;
   log::info("controller starts", {{"controller", name()}, {"workers", spec_.options.workers}});
   rt::Scope background;
   for (const auto& channel : spec_.channels) background.spawn(feed(channel.get(), &queue_));
@@ -159,6 +162,7 @@ Task<> Controller::run() {
 }
 
 void Controller::stop() {
+  stopping_.set();
   for (const auto& source : sources_) source->stop_listening();
   queue_.shutdown();
 }

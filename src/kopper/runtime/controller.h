@@ -257,6 +257,7 @@ class Controller {
   // this loop only
   Queue queue_;
   AppliedVersions applied_;
+  rt::Event stopping_;
   std::unique_ptr<Meters> meters_;
   std::vector<cache::Informer*> informers_;  // as in spec_.watched
   std::vector<std::unique_ptr<Source>> sources_;

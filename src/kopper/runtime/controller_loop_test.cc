@@ -270,6 +270,17 @@ TEST_F(ControllerLoop, TellsWhatItWaitsFor) {
   EXPECT_EQ(user_.calls.size(), 1U);
 }
 
+TEST_F(ControllerLoop, StopsThoughTheListNeverComes) {
+  server_->pause_lists(true);
+  server_->watch_list = false;
+  server_->put({"n", "a"});
+  start(controller<Widget>().reconcile(reconciler()));
+  manager_.stop();
+  loop_.advance(1s);
+  EXPECT_TRUE(scope_.empty());
+  EXPECT_EQ(user_.calls.size(), 0U);
+}
+
 TEST_F(ControllerLoop, EveryLineOfARunNamesControllerObjectAndRun) {
   std::vector<std::string> lines;
   log::configure({.level = log::Level::Debug, .format = log::Format::Json, .sink = [&](std::string_view line) {

@@ -7,6 +7,7 @@
 #include "kopper/base/log.h"
 #include "kopper/rt/scope.h"
 #include "kopper/runtime/fence.h"
+#include "kopper/runtime/first_of.h"
 #include "kopper/runtime/rest_metrics.h"
 
 namespace kopper::runtime {
@@ -132,7 +133,6 @@ Task<> Manager::run() {
   }
   for (const auto& [name, cluster] : clusters_) background.spawn(cluster->cache.run());
 
-  // One that waits for stop() beside one that works: whichever ends first.
   std::exception_ptr error;
   try {
     co_await lead();
@@ -147,28 +147,6 @@ Task<> Manager::run() {
   if (health_) co_await health_->stop(std::chrono::seconds(1));
   if (error) std::rethrow_exception(error);
 }
-
-namespace {
-
-// Waits for an event or a task, and gives the other up.
-Task<> first_of(Task<> one, Task<> other) {
-  rt::Scope scope;
-  rt::Event done;
-  const auto run = [](Task<> task, rt::Event* when) -> Task<> {
-    co_await task;
-    when->set();
-  };
-  const auto end = [](rt::Event* when, rt::Scope* all) -> Task<> {
-    co_await when->wait();
-    all->cancel();
-  };
-  scope.spawn(run(std::move(one), &done));
-  scope.spawn(run(std::move(other), &done));
-  scope.spawn(end(&done, &scope));
-  co_await scope.join();
-}
-
-}  // namespace
 
 Task<> Manager::lead() {
   if (!election_) {
