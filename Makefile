@@ -19,6 +19,8 @@ run: build ## build, then show the tool at work
 	@echo "With a kubeconfig:    build/bin/kopper get namespaces"
 	@echo "A real server to try: tools/real-apiserver start .kopper/real   (needs Go; minutes the first time)"
 	@echo "                      build/bin/kopper --kubeconfig .kopper/real/kubeconfig get namespaces"
+	@echo "An operator on it:    build/bin/operator-manager --kubeconfig .kopper/real/kubeconfig --install-crds"
+	@echo "                      kubectl --kubeconfig .kopper/real/kubeconfig apply -f operators/memcached/samples/memcached.yaml"
 	@echo "                      tools/real-apiserver stop .kopper/real"
 build: ## the programs, optimised, in build/bin/
 	@tools/deps build
