@@ -176,7 +176,7 @@ Task<> Controller::work() {
 }
 
 Task<> Controller::serve(Queue::Lease lease) {
-  const Key key = lease.key();
+  const Key& key = lease.key();
   const auto record = informers_.front()->store().get(key);
   if (!record) {
     queue_.forget(key);
