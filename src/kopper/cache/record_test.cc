@@ -115,5 +115,11 @@ TEST(RecordRef, SharesAndLetsGo) {
   EXPECT_EQ(c, b);
 }
 
+TEST(Record, ManagedFieldsThatDoNotEndAreRefused) {
+  const auto record = Record::make(R"({"metadata":{"name":"a","managedFields":[{"manager":"m"}},"spec":{"a":1}}})");
+  ASSERT_FALSE(record);
+  EXPECT_EQ(record.error().path, "metadata.managedFields");
+}
+
 }  // namespace
 }  // namespace kopper::cache

@@ -199,8 +199,12 @@ class Scanner {
     std::string_view raw;
     if (auto error = field.value().get_array().get(array); error) return broken(error);
     if (auto error = array.raw_json().get(raw); error) return broken(error);
+    // raw_json() does not look inside: where brackets do not match, there may be no end.
+    const auto end = raw.rfind(']');
+    if (end == std::string_view::npos)
+      return std::unexpected(failed("the list does not end", "metadata.managedFields"));
     cut_begin_ = static_cast<std::size_t>(key - begin_);
-    cut_end_ = static_cast<std::size_t>(raw.data() + raw.rfind(']') + 1 - begin_);
+    cut_end_ = static_cast<std::size_t>(raw.data() + end + 1 - begin_);
     return {};
   }
 
