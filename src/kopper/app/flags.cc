@@ -163,8 +163,9 @@ class Parser {
     app_.add_option("--metrics-bind-address", flags.metrics_address, "/metrics; 0: off")->capture_default_str();
     app_.add_flag("--metrics-secure", flags.metrics_secure,
                   "Metrics over TLS, for those whom the API server allows to get /metrics");
-    app_.add_option("--otlp-endpoint", flags.otlp_endpoint, "Where traces go (OTLP over HTTP); default: nowhere")
-        ->envname("OTEL_EXPORTER_OTLP_ENDPOINT");
+    app_.add_flag("--profiling", flags.profiling, "/debug/pprof/ beside the metrics");
+    app_.add_option("--otlp-endpoint", flags.otlp_endpoint,
+                    "Where traces go (OTLP over HTTP); default: OTEL_EXPORTER_OTLP_ENDPOINT");
     app_.add_option("--webhook-port", flags.webhook_port, "Where webhooks are served")->capture_default_str();
     app_.add_option("--webhook-url", flags.webhook_url,
                     "How the API server reaches the webhooks, when not by a Service: https://host:{port}");

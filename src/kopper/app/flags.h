@@ -41,6 +41,7 @@ struct Flags {
   std::string probe_address = "127.0.0.1:8081";
   std::string metrics_address = "127.0.0.1:8080";
   bool metrics_secure = false;
+  bool profiling = false;
   std::string otlp_endpoint;
   std::uint16_t webhook_port = 9443;
   std::string webhook_url;  // where the API server finds us when we run outside of the cluster

@@ -151,6 +151,7 @@ runtime::ManagerOptions manager_options(const Program& program, const Flags& fla
   runtime::HealthOptions health;
   health.probe_address = flags.probe_address;
   health.metrics_address = flags.metrics_address;
+  health.profiling = flags.profiling;
   if (flags.metrics_secure) {
     health.metrics_tls = runtime::self_made_tls();
     health.metrics_guard.emplace(std::move(transport));

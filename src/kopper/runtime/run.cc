@@ -112,7 +112,7 @@ Task<std::string> Run::apply(client::Resource resource, Key key, std::string bod
   options.force = force;
   ++writes;
   auto answer = co_await api.apply(std::move(key), std::move(body), options);
-  if (auto* informer = cluster_.cache.find(resource)) informer->note_write(answer);
+  cluster_.cache.note_write(resource, answer);
   co_return answer;
 }
 
@@ -138,10 +138,10 @@ Task<bool> Run::remove(client::Resource resource, Key key, bool foreign) {
 }
 
 void Run::saw(std::string_view json) {
-  if (auto* informer = cluster_.cache.find(resource_)) {
-    informer->note_write(json);
-    if (auto newer = informer->store().get(key_)) record_ = std::move(newer);
-  }
+  cluster_.cache.note_write(resource_, json);
+  const auto* informer = cluster_.cache.find(resource_);
+  if (informer == nullptr) return;
+  if (auto newer = informer->store().get(key_)) record_ = std::move(newer);
 }
 
 Task<> Run::apply_status(std::string status) {
@@ -186,7 +186,7 @@ Task<> Run::set_finalizer(std::string name, bool present) {
   if (!object) throw_error(object.error(), key_.str());
   owner_ = std::move(object->metadata);
   if (owner_.deletionTimestamp.is_set() && owner_.finalizers.empty()) {
-    if (auto* informer = cluster_.cache.find(resource_)) informer->note_gone(key_, owner_.uid);
+    cluster_.cache.note_gone(resource_, key_, owner_.uid);
   } else {
     saw(answer);
   }
