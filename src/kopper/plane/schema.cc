@@ -1,0 +1,152 @@
+#include "kopper/plane/schema.h"
+
+#include <algorithm>
+#include <numeric>
+
+#include "kopper/base/error.h"
+
+namespace kopper::plane {
+namespace {
+
+using meta::Shape;
+
+// A pointer or a list in Go may be null or absent; a plain struct, number or required text is always written.
+Member::Blank blank_of(const meta::Field& field) {
+  switch (field.type->shape) {
+    case Shape::Record: return Member::Blank::Always;
+    case Shape::Bool:
+    case Shape::Int32:
+    case Shape::Int64:
+    case Shape::Uint32:
+    case Shape::Uint64:
+    case Shape::Double: return field.omit_zero ? Member::Blank::Omit : Member::Blank::Always;
+    case Shape::String: return field.required ? Member::Blank::Always : Member::Blank::Omit;
+    case Shape::Bytes:
+    case Shape::List:
+    case Shape::Map: return field.required ? Member::Blank::Keep : Member::Blank::Omit;
+    default: return Member::Blank::Keep;
+  }
+}
+
+// Of a scalar with its own text form, from what it tells OpenAPI.
+Schema of_scalar(const meta::Type& type) {
+  const json::Value said = type.schema();
+  Schema out;
+  out.format = said.text("format");
+  const std::string_view name = said.text("type");
+  if (said["x-kubernetes-int-or-string"].as_bool() != nullptr || said["anyOf"].is_array()) {
+    out.type = Schema::Type::IntOrString;
+    if (out.format.empty()) out.format = "int-or-string";
+    if (said["pattern"].is_string()) out.format = "quantity";
+  } else if (name == "string") {
+    out.type = Schema::Type::String;
+  } else if (name == "integer") {
+    out.type = Schema::Type::Integer;
+  } else if (name == "number") {
+    out.type = Schema::Type::Number;
+  } else if (name == "object") {
+    out.type = Schema::Type::Object;
+    out.preserve_unknown = true;
+  } else {
+    out.preserve_unknown = true;
+  }
+  return out;
+}
+
+}  // namespace
+
+Members::Members(std::vector<Member> members) : list_(std::move(members)), by_name_(list_.size()) {
+  std::iota(by_name_.begin(), by_name_.end(), std::uint16_t{0});
+  std::ranges::sort(by_name_, {}, [&](std::uint16_t i) -> const std::string& { return list_[i].name; });
+}
+
+const Member* Members::find(std::string_view name) const {
+  const auto at =
+      std::ranges::lower_bound(by_name_, name, {}, [&](std::uint16_t i) { return std::string_view(list_[i].name); });
+  return at != by_name_.end() && list_[*at].name == name ? &list_[*at] : nullptr;
+}
+
+const Schema* Schema::child(std::string_view name) const {
+  if (members != nullptr)
+    if (const Member* member = members->find(name)) return member->schema;
+  return values;
+}
+
+Schema& SchemaPool::add(Schema schema) { return schemas_.emplace_back(std::move(schema)); }
+
+const Members* SchemaPool::add(std::vector<Member> members) { return &members_.emplace_back(std::move(members)); }
+
+const Schema& BuiltinSchemas::of(const meta::Type& type) {
+  if (type.shape == Shape::Optional) return of(*type.element);
+  const auto known = known_.find(&type);
+  if (known != known_.end()) return *known->second;
+  Schema& out = pool_.add();
+  known_.emplace(&type, &out);  // before its members: types hold themselves
+  const auto simple = [&](Schema::Type t, const char* format) {
+    out.type = t;
+    out.format = format;
+  };
+  switch (type.shape) {
+    case Shape::Bool: simple(Schema::Type::Boolean, ""); break;
+    case Shape::Int32: simple(Schema::Type::Integer, "int32"); break;
+    case Shape::Int64:
+    case Shape::Uint32:
+    case Shape::Uint64: simple(Schema::Type::Integer, "int64"); break;
+    case Shape::Double: simple(Schema::Type::Number, "double"); break;
+    case Shape::String:
+    case Shape::Enum: simple(Schema::Type::String, ""); break;
+    case Shape::Bytes: simple(Schema::Type::String, "byte"); break;
+    case Shape::Scalar:
+    case Shape::Custom: out = of_scalar(type); break;
+    case Shape::Value:
+    case Shape::Optional: out.preserve_unknown = true; break;
+    case Shape::List:
+      out.type = Schema::Type::List;
+      out.items = &of(*type.element);
+      break;
+    case Shape::Map:
+      out.type = Schema::Type::Object;
+      out.values = &of(*type.element);
+      break;
+    case Shape::Record: {
+      out.type = Schema::Type::Object;
+      std::vector<Member> members;
+      members.reserve(type.fields.size() + 2);
+      if (type.kind != nullptr) {
+        const Schema& text = of(meta::type_of<std::string>());
+        members.push_back({.name = "kind", .schema = &text});
+        members.push_back({.name = "apiVersion", .schema = &text});
+      }
+      for (const meta::Field& field : type.fields) {
+        Member member{.name = std::string(field.name), .schema = &of_field(field), .required = field.required};
+        member.blank = blank_of(field);
+        if (!field.default_json.empty()) {
+          auto value = json::parse(field.default_json);
+          if (!value) throw_error(value.error(), field.name);
+          member.default_value = std::move(*value);
+        }
+        members.push_back(std::move(member));
+      }
+      out.members = pool_.add(std::move(members));
+      break;
+    }
+  }
+  out.builtin = &type;
+  return out;
+}
+
+// How a list or object merges is said by the field, not by its type.
+const Schema& BuiltinSchemas::of_field(const meta::Field& field) {
+  const Schema& plain = of(*field.type);
+  if (field.topology == Topology::Default || field.topology == Topology::Granular) return plain;
+  Schema own = plain;  // a record that is being made has no members yet; none of those is atomic inside itself
+  if (field.topology == Topology::Atomic) {
+    own.atomic = true;
+  } else if (own.type == Schema::Type::List) {
+    own.list = field.topology == Topology::Set ? Schema::List::Set : Schema::List::Map;
+    own.keys.assign(field.map_keys.begin(), field.map_keys.end());
+  }
+  return pool_.add(std::move(own));
+}
+
+}  // namespace kopper::plane
