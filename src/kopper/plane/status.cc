@@ -18,11 +18,8 @@ Refusal about(int code, const char* reason, std::string message, Subject subject
 Refusal::Refusal(int c, std::string r, std::string m) : code(c), reason(std::move(r)), message(std::move(m)) {}
 
 json::Value Refusal::status() const {
-  json::Object out{{"kind", "Status"},
-                   {"apiVersion", "v1"},
-                   {"metadata", json::Object()},
-                   {"status", "Failure"},
-                   {"message", message}};
+  json::Object out{
+      {"kind", "Status"}, {"apiVersion", "v1"}, {"metadata", metadata}, {"status", "Failure"}, {"message", message}};
   if (!reason.empty()) out["reason"] = reason;
   json::Object more = details;
   if (retry_after) more["retryAfterSeconds"] = retry_after->count();

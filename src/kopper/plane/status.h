@@ -19,7 +19,8 @@ class Refusal : public std::exception {
   int code;
   std::string reason;
   std::string message;
-  json::Object details;  // name, group, kind, uid, causes, retryAfterSeconds; may be empty
+  json::Object metadata;  // of a list's Status: continue
+  json::Object details;   // name, group, kind, uid, causes, retryAfterSeconds; may be empty
   std::optional<std::chrono::seconds> retry_after;
 
   json::Value status() const;

@@ -1,0 +1,102 @@
+#include "kopper/plane/body.h"
+
+#include <charconv>
+
+#include <fmt/format.h>
+
+#include "kopper/json/yaml.h"
+#include "kopper/plane/behaviour.h"
+#include "kopper/plane/render.h"
+
+namespace kopper::plane {
+namespace {
+
+constexpr std::size_t kMaxBody = std::size_t{3} << 20U;  // kube-apiserver's
+
+}  // namespace
+
+std::string media_type(std::string_view content_type) {
+  std::string out;
+  for (const char c : content_type.substr(0, content_type.find(';')))
+    if (c != ' ') out += static_cast<char>(c >= 'A' && c <= 'Z' ? c - 'A' + 'a' : c);
+  return out;
+}
+
+json::Value read_body(const Call& call) {
+  if (call.request.body.size() > kMaxBody)
+    throw too_large(fmt::format("Request entity too large: limit is {}", kMaxBody));
+  const std::string type = media_type(call.header("content-type"));
+  if (type == "application/yaml") {
+    json::YamlLimits limits;
+    limits.depth = 128;
+    auto documents = json::parse_yaml(call.request.body, limits);
+    if (!documents) throw bad_request("error parsing YAML: " + documents.error().what);
+    if (documents->size() != 1) throw bad_request("the body must be one YAML document");
+    return std::move(documents->front().value);
+  }
+  if (!type.empty() && type != "application/json" && !type.ends_with("+json"))
+    throw unsupported_media_type(
+        fmt::format("the body of the request was in an unknown format - accepted media types include: "
+                    "application/json, application/yaml"));
+  json::Limits limits;
+  limits.depth = 128;
+  auto value = json::parse(call.request.body, limits);
+  if (!value) throw bad_request("couldn't get version/kind; json parse error: " + value.error().str());
+  return std::move(*value);
+}
+
+void decode_strictly(Call& call, const Resource& resource, json::Value& object) {
+  std::vector<std::string> unknown;
+  decode_object(resource, object, unknown);
+  if (unknown.empty()) return;
+  switch (call.field_validation()) {
+    case Call::FieldValidation::Ignore: break;
+    case Call::FieldValidation::Warn:
+      for (std::string& what : unknown) call.warnings.push_back(std::move(what));
+      break;
+    case Call::FieldValidation::Strict: {
+      std::string all;
+      for (const std::string& what : unknown) all += (all.empty() ? "" : ", ") + what;
+      throw bad_request(fmt::format("{} in version \"{}\" cannot be handled as a {}: strict decoding error: {}",
+                                    resource.kind, resource.version, resource.kind, all));
+    }
+  }
+}
+
+json::Value read_object(Call& call, const Resource& resource) {
+  json::Value object = read_body(call);
+  if (!object.is_object()) throw bad_request("couldn't get version/kind; json parse error: the body is not an object");
+  const std::string kind(object.text("kind"));
+  const std::string version(object.text("apiVersion"));
+  if ((!kind.empty() && kind != resource.kind) || (!version.empty() && version != resource.api_version())) {
+    throw bad_request(
+        fmt::format("{} in version \"{}\" cannot be handled as a {}: no kind \"{}\" is registered for version \"{}\"",
+                    kind, version, resource.kind, kind, version));
+  }
+  put_type_first(object, resource);
+  decode_strictly(call, resource, object);
+  return object;
+}
+
+json::Value read_delete_options(const Call& call) {
+  json::Value out{json::Object()};
+  if (!call.request.body.empty()) {
+    out = read_body(call);
+    if (!out.is_object()) throw bad_request("the body must be DeleteOptions");
+  }
+  const auto number = [&](const char* name) {
+    const auto text = call.info.text(name);
+    if (!text) return;
+    std::int64_t value = 0;
+    const auto [end, error] = std::from_chars(text->data(), text->data() + text->size(), value);
+    if (error != std::errc()) throw bad_request(fmt::format("strconv.ParseInt: parsing \"{}\": invalid syntax", *text));
+    out[name] = value;
+  };
+  number("gracePeriodSeconds");
+  if (const auto policy = call.info.text("propagationPolicy")) out["propagationPolicy"] = *policy;
+  if (const auto orphan = call.info.text("orphanDependents")) out["orphanDependents"] = *orphan == "true";
+  if (const auto dry = call.info.text("dryRun")) out["dryRun"] = json::Array{*dry};
+  return out;
+}
+
+}  // namespace kopper::plane

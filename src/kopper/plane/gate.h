@@ -1,0 +1,26 @@
+#pragma once
+
+#include <string>
+
+#include "kopper/http/message.h"
+#include "kopper/plane/call.h"
+#include "kopper/rt/task.h"
+
+namespace kopper::plane {
+
+// Who may do what. Both throw Refusal: 401 when nobody knows who it is, 403 when it may not.
+class Gate {
+ public:
+  virtual ~Gate() = default;
+  virtual Task<User> authenticate(const http::Request& request) = 0;
+  virtual void authorize(const Call& call) = 0;
+};
+
+// Lets everybody in as an administrator: for tests in one process, where there is nobody to keep out.
+class OpenGate final : public Gate {
+ public:
+  Task<User> authenticate(const http::Request& request) override;
+  void authorize(const Call&) override {}
+};
+
+}  // namespace kopper::plane

@@ -1,0 +1,155 @@
+#include "kopper/plane/plane.h"
+
+#include <fmt/format.h>
+
+#include "kopper/base/error.h"
+#include "kopper/base/log.h"
+#include "kopper/plane/save.h"
+
+namespace kopper::plane {
+namespace {
+
+// Objects are kept in the version they are served in.
+class SameVersion final : public Converter {
+ public:
+  bool needed(const Resource&, const Stored&) const override { return false; }
+  Task<std::vector<json::Value>> to_version(ResourceRef, std::vector<json::Value> objects) override {
+    co_return objects;
+  }
+  Task<json::Value> to_storage(ResourceRef, json::Value object) override { co_return object; }
+};
+
+bool is_health(const std::string& path) {
+  return path == "/healthz" || path == "/livez" || path == "/readyz" || path.starts_with("/healthz/") ||
+         path.starts_with("/livez/") || path.starts_with("/readyz/");
+}
+
+json::Value namespace_object(const char* name) {
+  return json::Object{{"kind", "Namespace"}, {"apiVersion", "v1"}, {"metadata", json::Object{{"name", name}}}};
+}
+
+}  // namespace
+
+Task<User> OpenGate::authenticate(const http::Request&) {
+  User user;
+  user.name = "system:admin";
+  user.groups = {"system:masters", "system:authenticated"};
+  co_return user;
+}
+
+Plane::Plane(PlaneOptions options)
+    : options_(std::move(options)),
+      gate_(options_.gate != nullptr ? *options_.gate : open_),
+      converter_(std::make_unique<SameVersion>()),
+      core_(options_.storage, options_.state) {
+  core_.converter = converter_.get();
+}
+
+Plane::~Plane() = default;
+
+Task<> Plane::start() {
+  co_await core_.state.load();
+  for (const char* name : {"default", "kube-system", "kube-public", "kube-node-lease"}) {
+    if (core_.state.table("namespaces").find("", name)) continue;
+    Call call;
+    call.user.name = "system:apiserver";
+    call.resource = core_.catalog.find("", "v1", "namespaces");
+    call.info.verb = "create";
+    call.request.headers.set("user-agent", "kopper");
+    json::Value object = namespace_object(name);
+    co_await save_new(core_, call, std::move(object));
+  }
+}
+
+Task<http::Response> Plane::handle(http::Request request) {
+  Call call;
+  try {
+    call.info = request_info(request);
+    call.request = std::move(request);
+    if (is_health(call.info.path)) {
+      if (call.request.method != "GET" && call.request.method != "HEAD") throw method_not_supported({}, call.info.verb);
+      co_return http::text_response(200, "ok");
+    }
+    call.user = co_await gate_.authenticate(call.request);
+    gate_.authorize(call);
+    if (!call.info.is_resource) co_return co_await dispatch_path(call);
+    co_return co_await dispatch(call);
+  } catch (const Refusal& refusal) {
+    co_return refused(refusal, &call);
+  } catch (const Error& error) {
+    log::error("request failed", {{"method", call.request.method}, {"path", call.info.path}, {"error", error.what()}});
+    co_return refused(internal(fmt::format("Internal error occurred: {}", error.what())), &call);
+  }
+}
+
+Task<http::Response> Plane::dispatch_path(Call& call) {
+  if (call.info.path == "/version") {
+    json::Object version{{"major", "1"},    {"minor", "37"},      {"gitVersion", options_.version + "+kopper"},
+                         {"gitCommit", ""}, {"gitTreeState", ""}, {"buildDate", ""},
+                         {"goVersion", ""}, {"compiler", "g++"},  {"platform", "linux/amd64"}};
+    co_return answer(call, 200, json::Value(std::move(version)));
+  }
+  throw no_such_path();
+}
+
+Task<http::Response> Plane::dispatch(Call& call) {
+  const RequestInfo& info = call.info;
+  call.resource = core_.catalog.find(info.group, info.version, info.resource);
+  if (!call.resource) throw no_such_path();
+  const Resource& resource = *call.resource;
+  if (!resource.namespaced && !info.namespace_.empty() && info.resource != "namespaces") throw no_such_path();
+  if (!info.subresource.empty()) {
+    if (!resource.has(info.subresource)) throw no_such_path();
+    const auto special = special_.find(info.resource + "/" + info.subresource);
+    if (special != special_.end()) co_return co_await special->second(core_, call);
+    if (info.subresource != "status") throw no_such_path();
+  } else if (const auto special = special_.find(info.group + "/" + info.resource); special != special_.end()) {
+    co_return co_await special->second(core_, call);
+  }
+  const auto allowed = [&](Resource::Verb verb) {
+    if ((resource.verbs & verb) == 0) throw method_not_supported(resource.subject(), info.verb);
+  };
+  const bool placed = !resource.namespaced || !info.namespace_.empty();  // a write needs to know where
+  const bool named = !info.name.empty();
+  if (info.verb == "get" && placed) {
+    allowed(Resource::Get);
+    co_return co_await get(core_, call);
+  }
+  if (info.verb == "watch") {
+    allowed(Resource::Watch);
+    co_return co_await watch(core_, call);
+  }
+  if (info.verb == "list") {
+    allowed(Resource::ListVerb);
+    co_return co_await list(core_, call);
+  }
+  if (info.verb == "create" && placed && !named) {
+    allowed(Resource::Create);
+    co_return co_await create(core_, call);
+  }
+  if (info.verb == "update" && placed && named) {
+    allowed(Resource::Update);
+    co_return co_await update(core_, call);
+  }
+  if (info.verb == "patch" && placed && named) {
+    allowed(Resource::Patch);
+    co_return co_await patch(core_, call);
+  }
+  if (info.verb == "delete" && placed && info.subresource.empty()) {
+    allowed(Resource::Delete);
+    co_return co_await remove(core_, call);
+  }
+  if (info.verb == "deletecollection" && placed) {
+    allowed(Resource::DeleteCollection);
+    co_return co_await remove_collection(core_, call);
+  }
+  throw method_not_supported(resource.subject(), info.verb);
+}
+
+Task<std::unique_ptr<http::WebSocket>> Plane::connect(http::Request request, std::vector<std::string>) {
+  Error error(Code::Unsupported, "no pod of this cluster can be reached: " + request.target);
+  error.http_status = 501;
+  throw error;
+}
+
+}  // namespace kopper::plane

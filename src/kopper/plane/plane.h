@@ -1,0 +1,60 @@
+#pragma once
+
+#include <functional>
+#include <map>
+#include <memory>
+#include <string>
+#include <vector>
+
+#include "kopper/http/handler.h"
+#include "kopper/plane/core.h"
+#include "kopper/plane/gate.h"
+#include "kopper/rt/scope.h"
+
+namespace kopper::plane {
+
+struct PlaneOptions {
+  Storage* storage = nullptr;  // null: memory only. Outlives the plane
+  Gate* gate = nullptr;        // null: everybody is an administrator. Outlives the plane
+  StateOptions state;
+  std::string version = "v1.37.1";  // what /version says, with +kopper
+};
+
+// The local API server: answers what kube-apiserver would. A Handler, so that clients in the same process need no
+// socket.
+//
+//   rt::Loop loop;
+//   plane::Plane plane;
+//   loop.run(plane.start());
+//   http::Server server(listener, plane);   // or client::Client straight on it
+class Plane final : public http::Handler {
+ public:
+  explicit Plane(PlaneOptions options = PlaneOptions());
+  ~Plane() override;
+
+  // Reads the storage, makes the objects every cluster has. To be awaited before the first request.
+  Task<> start();
+
+  Task<http::Response> handle(http::Request request) override;
+  Task<std::unique_ptr<http::WebSocket>> connect(http::Request request, std::vector<std::string> subprotocols) override;
+
+  Core& core() { return core_; }
+
+  // A subresource that is answered in its own way: "pods/eviction". `core` and `call` outlive the task.
+  using Verb = std::function<Task<http::Response>(Core& core, Call& call)>;
+  void serve(std::string subresource, Verb verb) { special_[std::move(subresource)] = std::move(verb); }
+
+ private:
+  Task<http::Response> dispatch(Call& call);
+  Task<http::Response> dispatch_path(Call& call);
+
+  const PlaneOptions options_;
+  OpenGate open_;
+  Gate& gate_;
+  std::unique_ptr<Converter> converter_;
+  Core core_;
+  std::map<std::string, Verb, std::less<>> special_;
+  rt::Scope tasks_;
+};
+
+}  // namespace kopper::plane

@@ -1,0 +1,109 @@
+#include "kopper/plane/plane.h"
+
+#include <fmt/format.h>
+#include <gtest/gtest.h>
+
+namespace kopper::plane {
+namespace {
+
+// A plane on a manual clock, asked without a network.
+class PlaneTest : public testing::Test {
+ protected:
+  PlaneTest() { loop_.run(plane_.start()); }
+
+  struct Answer {
+    int status = 0;
+    json::Value body;
+  };
+  http::Response raw(std::string method, std::string target, std::string body = {},
+                     std::string type = "application/json") {
+    http::Request request;
+    request.method = std::move(method);
+    request.target = std::move(target);
+    request.body = std::move(body);
+    request.headers.set("content-type", type);
+    return loop_.run(plane_.handle(std::move(request)));
+  }
+  Answer ask(std::string method, std::string target, std::string body = {}, std::string type = "application/json") {
+    http::Response response = raw(std::move(method), std::move(target), std::move(body), std::move(type));
+    const std::string text = loop_.run(http::read_all(*response.body));
+    auto value = json::parse(text);
+    return {response.status, value ? std::move(*value) : json::Value(text)};
+  }
+  json::Value next_event(http::Body& body) {
+    const auto chunk = loop_.run(body.read());
+    return chunk ? json::parse(*chunk).value() : json::Value();
+  }
+
+  rt::Loop loop_{rt::ClockMode::Manual};
+  Plane plane_;
+};
+
+constexpr const char* kMaps = "/api/v1/namespaces/default/configmaps";
+
+TEST_F(PlaneTest, KeepsWhatItIsGiven) {
+  const Answer made = ask("POST", kMaps, R"({"metadata":{"name":"a"},"data":{"k":"v"}})");
+  ASSERT_EQ(made.status, 201) << json::dump(made.body);
+  EXPECT_EQ(made.body.text("kind"), "ConfigMap");
+  EXPECT_EQ(made.body["metadata"].text("creationTimestamp"), "2026-01-01T00:00:00Z");
+  EXPECT_EQ(made.body["metadata"].text("uid").size(), 36U);
+  EXPECT_EQ(ask("GET", std::string(kMaps) + "/a").body, made.body);
+  EXPECT_EQ(ask("POST", kMaps, R"({"metadata":{"name":"a"}})").body.text("reason"), "AlreadyExists");
+  EXPECT_EQ(ask("GET", std::string(kMaps) + "/b").body.text("message"), R"(configmaps "b" not found)");
+}
+
+TEST_F(PlaneTest, SecondWriterOfTheSameVersionIsRefused) {
+  const Answer made = ask("POST", kMaps, R"({"metadata":{"name":"a"},"data":{"k":"v"}})");
+  json::Value next = made.body;
+  next["data"]["k"] = "w";
+  EXPECT_EQ(ask("PUT", std::string(kMaps) + "/a", json::dump(next)).status, 200);
+  const Answer late = ask("PUT", std::string(kMaps) + "/a", json::dump(next));
+  EXPECT_EQ(late.status, 409);
+  EXPECT_EQ(late.body.text("reason"), "Conflict");
+}
+
+TEST_F(PlaneTest, WriteThatChangesNothingKeepsTheVersion) {
+  const Answer made = ask("POST", kMaps, R"({"metadata":{"name":"a"},"data":{"k":"v"}})");
+  const Answer same = ask("PATCH", std::string(kMaps) + "/a", R"({"data":{"k":"v"}})", "application/merge-patch+json");
+  EXPECT_EQ(same.body["metadata"].text("resourceVersion"), made.body["metadata"].text("resourceVersion"));
+}
+
+TEST_F(PlaneTest, PagesShowOneMoment) {
+  for (const char* name : {"a", "b", "c"}) ask("POST", kMaps, fmt::format(R"({{"metadata":{{"name":"{}"}}}})", name));
+  const Answer first = ask("GET", std::string(kMaps) + "?limit=1");
+  ASSERT_EQ(first.body["items"].as_array()->size(), 1U);
+  EXPECT_EQ(*first.body["metadata"]["remainingItemCount"].as_int(), 2);
+  ask("DELETE", std::string(kMaps) + "/b");
+  ask("POST", kMaps, R"({"metadata":{"name":"bb"}})");
+  const Answer second =
+      ask("GET", std::string(kMaps) + "?limit=5&continue=" + http::escape(first.body["metadata"].text("continue")));
+  ASSERT_EQ(second.body["items"].as_array()->size(), 2U);
+  EXPECT_EQ(second.body["items"][0]["metadata"].text("name"), "b");
+  EXPECT_EQ(second.body["items"][1]["metadata"].text("name"), "c");
+  EXPECT_EQ(second.body["metadata"].text("resourceVersion"), first.body["metadata"].text("resourceVersion"));
+}
+
+TEST_F(PlaneTest, WatchShowsEachChangeInOrder) {
+  http::Response stream = raw("GET", std::string(kMaps) + "?watch=1&resourceVersion=" +
+                                         std::string(ask("GET", kMaps).body["metadata"].text("resourceVersion")));
+  ask("POST", kMaps, R"({"metadata":{"name":"a"}})");
+  EXPECT_EQ(next_event(*stream.body).text("type"), "ADDED");
+  ask("PATCH", std::string(kMaps) + "/a", R"({"data":{"k":"v"}})", "application/merge-patch+json");
+  EXPECT_EQ(next_event(*stream.body).text("type"), "MODIFIED");
+  ask("DELETE", std::string(kMaps) + "/a");
+  const json::Value gone = next_event(*stream.body);
+  EXPECT_EQ(gone.text("type"), "DELETED");
+  EXPECT_EQ(gone["object"]["data"].text("k"), "v");
+}
+
+TEST_F(PlaneTest, FinalizerHoldsADeletion) {
+  ask("POST", kMaps, R"({"metadata":{"name":"a","finalizers":["example.com/wait"]}})");
+  EXPECT_EQ(ask("DELETE", std::string(kMaps) + "/a").body["metadata"].text("deletionTimestamp"),
+            "2026-01-01T00:00:00Z");
+  EXPECT_EQ(ask("GET", std::string(kMaps) + "/a").status, 200);
+  ask("PATCH", std::string(kMaps) + "/a", R"({"metadata":{"finalizers":null}})", "application/merge-patch+json");
+  EXPECT_EQ(ask("GET", std::string(kMaps) + "/a").status, 404);
+}
+
+}  // namespace
+}  // namespace kopper::plane

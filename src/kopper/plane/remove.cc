@@ -1,0 +1,194 @@
+// delete and deletecollection.
+#include <fmt/format.h>
+
+#include "kopper/plane/body.h"
+#include "kopper/plane/save.h"
+
+namespace kopper::plane {
+namespace {
+
+struct Removed {
+  StoredRef stored;  // null: it is gone
+  json::Value value;
+};
+
+bool has_finalizer(const json::Value& metadata, std::string_view name) {
+  const json::Array* all = metadata["finalizers"].as_array();
+  if (all == nullptr) return false;
+  for (const json::Value& one : *all)
+    if (one.as_string() != nullptr && *one.as_string() == name) return true;
+  return false;
+}
+
+void set_finalizer(json::Value& metadata, std::string_view name, bool wanted) {
+  if (has_finalizer(metadata, name) == wanted) return;
+  json::Value& all = metadata["finalizers"];
+  if (!all.is_array()) all = json::Array();
+  if (wanted) {
+    all.as_array()->emplace_back(name);
+  } else {
+    std::erase_if(*all.as_array(), [&](const json::Value& one) { return one == json::Value(name); });
+    if (all.as_array()->empty()) metadata.as_object()->erase("finalizers");
+  }
+}
+
+void check(const json::Value& options) {
+  Problems problems;
+  const std::string_view policy = options.text("propagationPolicy");
+  if (!policy.empty() && policy != "Orphan" && policy != "Background" && policy != "Foreground")
+    problems.not_supported("propagationPolicy", policy, {"Background", "Foreground", "Orphan"});
+  if (!policy.empty() && options["orphanDependents"].as_bool() != nullptr)
+    problems.invalid("propagationPolicy", policy, "orphanDependents and deletionPropagation cannot be both set");
+  if (const json::Array* dry = options["dryRun"].as_array())
+    for (const json::Value& one : *dry)
+      if (one != json::Value("All")) problems.not_supported("dryRun", options["dryRun"], {"All"});
+  if (!problems.empty()) throw invalid("meta.k8s.io", "DeleteOptions", "", problems);
+}
+
+// What the kind and the request say of how long it may take; only pods that run somewhere take time.
+std::int64_t grace_of(const Resource& resource, const json::Value& object, const json::Value& options) {
+  if (resource.kind != "Pod" || !resource.group.empty()) return 0;
+  std::int64_t grace = 30;
+  if (const auto* own = object["spec"]["terminationGracePeriodSeconds"].as_int()) grace = *own;
+  if (const auto* asked = options["gracePeriodSeconds"].as_int()) grace = *asked;
+  const std::string_view phase = object["status"].text("phase");
+  if (object["spec"].text("nodeName").empty() || phase == "Succeeded" || phase == "Failed") grace = 0;
+  return std::max<std::int64_t>(grace, 0);
+}
+
+Task<Removed> remove_one(Core& core, Call& call, StoredRef target, json::Value options) {
+  const ResourceRef resource = call.resource;
+  Table& table = core.state.table(resource->table());
+  const bool dry_run = call.dry_run() || options["dryRun"].is_array();
+  for (;;) {
+    const StoredRef current = table.find(target->namespace_, target->name);
+    if (!current) throw not_found(resource->subject(), target->name);
+    const json::Value& wanted = options["preconditions"];
+    if (const std::string_view uid = wanted.text("uid"); !uid.empty() && uid != current->uid)
+      throw conflict(
+          resource->subject(), target->name,
+          fmt::format("Precondition failed: UID in precondition: {}, UID in object meta: {}", uid, current->uid));
+    if (const std::string_view version = wanted.text("resourceVersion");
+        !version.empty() && version != std::to_string(current->revision))
+      throw conflict(
+          resource->subject(), target->name,
+          fmt::format("Precondition failed: ResourceVersion in precondition: {}, ResourceVersion in object meta: {}",
+                      version, current->revision));
+    const json::Value old = current->value();
+    if (core.admission != nullptr) {
+      Attempt attempt{.operation = Attempt::Operation::Delete,
+                      .resource = resource,
+                      .namespace_ = current->namespace_,
+                      .name = current->name,
+                      .subresource = "",
+                      .object = {},
+                      .old = old,
+                      .options = options,
+                      .dry_run = dry_run};
+      co_await core.admission->mutate(call, attempt);
+      co_await core.admission->validate(call, attempt);
+      if (table.find(target->namespace_, target->name) != current) continue;
+    }
+
+    json::Value next = old;
+    json::Value& metadata = next["metadata"];
+    std::string policy(options.text("propagationPolicy"));
+    if (const bool* orphan = options["orphanDependents"].as_bool(); orphan != nullptr && *orphan) policy = "Orphan";
+    if (!policy.empty() || options["orphanDependents"].as_bool() != nullptr) {
+      set_finalizer(metadata, "orphan", policy == "Orphan");
+      set_finalizer(metadata, "foregroundDeletion", policy == "Foreground");
+    }
+    const std::int64_t grace = grace_of(*resource, next, options);
+    const bool held = metadata["finalizers"].is_array() && !metadata["finalizers"].as_array()->empty();
+    const bool is_namespace = table.name() == "namespaces";
+    const bool waits =
+        held || grace > 0 ||
+        (is_namespace && next["spec"]["finalizers"].is_array() && !next["spec"]["finalizers"].as_array()->empty());
+    if (dry_run) co_return Removed{.stored = current, .value = std::move(next)};
+    if (!waits) {
+      const StoredRef last = core.state.erase(table, current->namespace_, current->name);
+      co_await core.state.durable(last->revision);
+      json::Value value = last->value();
+      co_return Removed{.stored = nullptr, .value = std::move(value)};
+    }
+    const std::int64_t* before = old["metadata"]["deletionGracePeriodSeconds"].as_int();
+    if (!current->deleting || (before != nullptr && grace < *before)) {
+      metadata["deletionTimestamp"] = api::Time(rt::Loop::current().wall_now() + std::chrono::seconds(grace)).str();
+      metadata["deletionGracePeriodSeconds"] = grace;
+      if (const auto* generation = metadata["generation"].as_int(); generation != nullptr && !current->deleting)
+        metadata["generation"] = *generation + 1;
+      if (is_namespace) next["status"]["phase"] = "Terminating";
+    }
+    StoredRef stored = current;
+    if (next != old) stored = core.state.put(table, std::move(next));
+    const std::uint64_t revision = stored->revision;
+    json::Value value = stored->value();
+    if (finish_deletion(core, table, stored)) stored = nullptr;
+    co_await core.state.durable(revision);
+    co_return Removed{.stored = stored, .value = std::move(value)};
+  }
+}
+
+}  // namespace
+
+Task<http::Response> remove(Core& core, Call& call) {
+  const Output output = negotiate(call.info, call.header("accept"));
+  json::Value options = read_delete_options(call);
+  check(options);
+  const ResourceRef resource = call.resource;
+  const StoredRef target =
+      core.state.table(resource->table()).find(resource->namespaced ? call.info.namespace_ : "", call.info.name);
+  if (!target) throw not_found(resource->subject(), call.info.name);
+  Removed done = co_await remove_one(core, call, target, std::move(options));
+  // Of some kinds the real server answers with what was deleted, of all others with a Status.
+  const bool whole =
+      done.stored || resource->kind == "Pod" || resource->kind == "Service" || resource->kind == "ServiceAccount" ||
+      resource->kind == "PersistentVolume" || resource->kind == "PersistentVolumeClaim" ||
+      resource->kind == "PodTemplate" || resource->kind == "ResourceQuota" || resource->kind == "StorageClass" ||
+      resource->kind == "CSINode" || resource->kind == "CSIDriver" || resource->kind == "VolumeAttachment";
+  if (whole) {
+    const Renderer renderer(resource, output, *core.converter);
+    std::string body;
+    if (done.stored) {
+      body = co_await renderer.object(done.stored);
+    } else {
+      body = renderer.object(done.value);
+    }
+    co_return answer(call, 200, std::move(body), output);
+  }
+  json::Object details{{"name", call.info.name}};
+  if (!resource->group.empty()) details["group"] = resource->group;
+  details["kind"] = resource->plural;
+  details["uid"] = done.value["metadata"].text("uid");
+  co_return answer(call, 200,
+                   json::Value(json::Object{{"kind", "Status"},
+                                            {"apiVersion", "v1"},
+                                            {"metadata", json::Object()},
+                                            {"status", "Success"},
+                                            {"details", std::move(details)}}));
+}
+
+Task<http::Response> remove_collection(Core& core, Call& call) {
+  const Output output = negotiate(call.info, call.header("accept"));
+  const json::Value options = read_delete_options(call);
+  check(options);
+  const Selection selection(call);
+  Table& table = core.state.table(call.resource->table());
+  std::vector<StoredRef> targets;
+  for (const auto& [place, object] : table.objects())
+    if (selection.matches(*object)) targets.push_back(object);
+  const Renderer renderer(call.resource, output, *core.converter);
+  std::string items;
+  for (const StoredRef& target : targets) {
+    if (!table.find(target->namespace_, target->name)) continue;
+    json::Value own = options;
+    co_await remove_one(core, call, target, std::move(own));
+    const std::string item = co_await renderer.item(target);
+    items += (items.empty() ? "" : ",") + item;
+  }
+  const json::Object metadata{{"resourceVersion", std::to_string(core.state.revision())}};
+  std::string body = renderer.list_head(metadata) + items + std::string(renderer.list_tail());
+  co_return answer(call, 200, std::move(body), output);
+}
+
+}  // namespace kopper::plane

@@ -1,0 +1,275 @@
+#include "kopper/plane/save.h"
+
+#include <fmt/format.h>
+
+#include "kopper/plane/behaviour.h"
+#include "kopper/plane/body.h"
+#include "kopper/plane/ownership.h"
+
+namespace kopper::plane {
+namespace {
+
+constexpr int kRetries = 20;  // as often as somebody else may be faster
+
+const char* const kServerOwned[] = {"uid", "creationTimestamp", "deletionTimestamp", "deletionGracePeriodSeconds",
+                                    "selfLink"};
+
+void require_namespace(Core& core, const Call& call) {
+  const Resource& resource = *call.resource;
+  if (!resource.namespaced || call.info.namespace_.empty()) return;
+  const StoredRef ns = core.state.table("namespaces").find("", call.info.namespace_);
+  if (!ns) throw not_found({.group = "", .resource = "namespaces"}, call.info.namespace_);
+  if (!ns->deleting) return;
+  Refusal refusal =
+      forbidden(resource.subject(), call.info.name,
+                fmt::format("unable to create new content in namespace {} because it is being terminated", ns->name));
+  refusal.details["causes"] =
+      json::Array{json::Object{{"reason", "NamespaceTerminating"},
+                               {"message", fmt::format("namespace {} is being terminated", ns->name)},
+                               {"field", "metadata.namespace"}}};
+  throw refusal;
+}
+
+// The object's namespace is that of the path.
+void settle_namespace(const Call& call, json::Value& object) {
+  const Resource& resource = *call.resource;
+  json::Value& metadata = object["metadata"];
+  const std::string given(metadata.text("namespace"));
+  if (!resource.namespaced) {
+    if (metadata.is_object()) metadata.as_object()->erase("namespace");
+    return;
+  }
+  if (!given.empty() && given != call.info.namespace_)
+    throw bad_request("the namespace of the provided object does not match the namespace sent on the request");
+  metadata["namespace"] = call.info.namespace_;
+}
+
+json::Value options_of(const Call& call, const char* kind) {
+  json::Object out{{"kind", kind}, {"apiVersion", "meta.k8s.io/v1"}};
+  if (call.dry_run()) out["dryRun"] = json::Array{"All"};
+  if (const auto manager = call.info.text("fieldManager")) out["fieldManager"] = *manager;
+  if (const auto validation = call.info.text("fieldValidation")) out["fieldValidation"] = *validation;
+  return out;
+}
+
+Task<> mutated(Core& core, Call& call, Attempt& attempt) {
+  if (core.admission == nullptr) co_return;
+  co_await core.admission->mutate(call, attempt);
+  std::vector<std::string> unknown;
+  decode_object(*call.resource, attempt.object, unknown);
+}
+
+Manager manager_of(const Core& core, const Call& call, const std::string& subresource) {
+  return {.name = call.manager(), .subresource = subresource, .now = core.now()};
+}
+
+Task<json::Value> to_storage(Core& core, const ResourceRef& resource, json::Value object) {
+  if (resource->custom == nullptr && resource->group != "events.k8s.io") co_return object;
+  co_return co_await core.converter->to_storage(resource, std::move(object));
+}
+
+Task<json::Value> in_version(Core& core, const ResourceRef& resource, StoredRef stored) {
+  json::Value value = stored->value();
+  if (!core.converter->needed(*resource, *stored)) co_return value;
+  std::vector<json::Value> one;
+  one.push_back(std::move(value));
+  std::vector<json::Value> out = co_await core.converter->to_version(resource, std::move(one));
+  co_return std::move(out.front());
+}
+
+// Whether a write would change nothing: times in managedFields do not count.
+bool same_content(const json::Value& a, const json::Value& b) {
+  const auto without = [](const json::Value& v) {
+    json::Value out = v;
+    json::Object& metadata = *out["metadata"].as_object();
+    metadata.erase("resourceVersion");
+    if (json::Value* managed = metadata.find("managedFields"); managed != nullptr && managed->is_array())
+      for (json::Value& entry : *managed->as_array())
+        if (entry.is_object()) entry.as_object()->erase("time");
+    return out;
+  };
+  return without(a) == without(b);
+}
+
+}  // namespace
+
+Task<Saved> save_new(Core& core, Call& call, json::Value object) {
+  const ResourceRef resource = call.resource;
+  settle_namespace(call, object);
+  require_namespace(core, call);
+  json::Value& metadata = object["metadata"];
+  if (!metadata.text("resourceVersion").empty())
+    throw bad_request("resourceVersion should not be set on objects to be created");
+  const std::string base(metadata.text("generateName"));
+  const bool generated = metadata.text("name").empty() && !base.empty();
+  if (generated) metadata["name"] = base.substr(0, 58) + core.suffix();
+  if (!call.info.name.empty() && metadata.text("name") != call.info.name)
+    throw bad_request(fmt::format("the name of the object ({}) does not match the name on the URL ({})",
+                                  metadata.text("name"), call.info.name));
+  for (const char* owned : kServerOwned) metadata.as_object()->erase(owned);
+  metadata["uid"] = core.new_uid();
+  metadata["creationTimestamp"] = core.now().str();
+
+  Attempt attempt{.operation = Attempt::Operation::Create,
+                  .resource = resource,
+                  .namespace_ = call.info.namespace_,
+                  .name = std::string(metadata.text("name")),
+                  .subresource = call.info.subresource,
+                  .object = std::move(object),
+                  .old = {},
+                  .options = options_of(call, "CreateOptions"),
+                  .dry_run = call.dry_run()};
+  set_defaults(*resource, attempt.object);
+  co_await mutated(core, call, attempt);
+  set_defaults(*resource, attempt.object);
+  prepare_create(*resource, attempt.object);
+  if (core.complete) core.complete(call, attempt.object, nullptr);
+  Problems problems;
+  validate(*resource, attempt.object, nullptr, problems);
+  if (!problems.empty())
+    throw invalid(resource->group, resource->kind, attempt.object["metadata"].text("name"), problems);
+  track_update(*resource, nullptr, attempt.object, manager_of(core, call, call.info.subresource));
+  if (core.admission != nullptr) co_await core.admission->validate(call, attempt);
+
+  Table& table = core.state.table(resource->table());
+  const std::string name(attempt.object["metadata"].text("name"));
+  if (table.find(resource->namespaced ? call.info.namespace_ : "", name)) {
+    Refusal refusal = already_exists(resource->subject(), name);
+    if (generated) {
+      refusal.details["retryAfterSeconds"] = 1;
+      refusal.message += ", the server was not able to generate a unique name for the object";
+    }
+    throw refusal;
+  }
+  require_namespace(core, call);  // it may have gone while admission was asked
+  Saved out;
+  out.created = true;
+  out.value = attempt.object;
+  if (call.dry_run()) co_return out;
+  json::Value stored = co_await to_storage(core, resource, std::move(attempt.object));
+  if (table.find(resource->namespaced ? call.info.namespace_ : "", name))
+    throw already_exists(resource->subject(), name);
+  out.stored = core.state.put(table, std::move(stored));
+  out.value["metadata"]["resourceVersion"] = std::to_string(out.stored->revision);
+  co_await core.state.durable(out.stored->revision);
+  co_return out;
+}
+
+Task<Saved> save(Core& core, Call& call, Edit edit, SaveOptions options) {
+  const ResourceRef resource = call.resource;
+  Table& table = core.state.table(resource->table());
+  const std::string ns = resource->namespaced ? call.info.namespace_ : "";
+  for (int tries = 0; tries < kRetries; ++tries) {
+    const StoredRef current = table.find(ns, call.info.name);
+    if (!current) {
+      if (!options.create) throw not_found(resource->subject(), call.info.name);
+      json::Value fresh = edit(nullptr);
+      co_return co_await save_new(core, call, std::move(fresh));
+    }
+    const json::Value old = co_await in_version(core, resource, current);
+    json::Value next = edit(&old);
+    settle_namespace(call, next);
+    json::Value& metadata = next["metadata"];
+    if (metadata.text("name").empty()) metadata["name"] = call.info.name;
+    if (metadata.text("name") != call.info.name)
+      throw bad_request(fmt::format("the name of the object ({}) does not match the name on the URL ({})",
+                                    metadata.text("name"), call.info.name));
+    const std::string given(metadata.text("resourceVersion"));
+    const bool conditional = !given.empty() && given != "0";
+    if (conditional && given != std::to_string(current->revision)) {
+      if (parse_revision(given) != current->revision)
+        throw conflict(resource->subject(), call.info.name,
+                       "the object has been modified; please apply your changes to the latest version and try again");
+    }
+    const std::string uid(metadata.text("uid"));
+    if (!uid.empty() && uid != current->uid)
+      throw conflict(
+          resource->subject(), call.info.name,
+          fmt::format("Precondition failed: UID in precondition: {}, UID in object meta: {}", uid, current->uid));
+    for (const char* owned : kServerOwned) {
+      const json::Value& value = old["metadata"][owned];
+      if (value.is_null()) {
+        metadata.as_object()->erase(owned);
+      } else {
+        metadata[owned] = value;
+      }
+    }
+    metadata["resourceVersion"] = std::to_string(current->revision);
+
+    Attempt attempt{.operation = Attempt::Operation::Update,
+                    .resource = resource,
+                    .namespace_ = ns,
+                    .name = call.info.name,
+                    .subresource = options.subresource,
+                    .object = std::move(next),
+                    .old = old,
+                    .options = options_of(call, "UpdateOptions"),
+                    .dry_run = call.dry_run()};
+    set_defaults(*resource, attempt.object);
+    co_await mutated(core, call, attempt);
+    set_defaults(*resource, attempt.object);
+    if (options.subresource == "status") {
+      prepare_status_update(*resource, attempt.object, old);
+    } else {
+      prepare_update(*resource, attempt.object, old);
+    }
+    if (core.complete) core.complete(call, attempt.object, &old);
+    Problems problems;
+    validate(*resource, attempt.object, &old, problems);
+    if (!problems.empty()) throw invalid(resource->group, resource->kind, call.info.name, problems);
+    if (options.tracked) track_update(*resource, &old, attempt.object, manager_of(core, call, options.subresource));
+    if (core.admission != nullptr) co_await core.admission->validate(call, attempt);
+
+    if (table.find(ns, call.info.name) != current) {
+      if (conditional)
+        throw conflict(resource->subject(), call.info.name,
+                       "the object has been modified; please apply your changes to the latest version and try again");
+      continue;
+    }
+    Saved out;
+    out.value = attempt.object;
+    if (call.dry_run()) co_return out;
+    if (same_content(attempt.object, old)) {
+      out.stored = current;
+      out.value = old;
+      co_await core.state.durable(current->revision);
+      co_return out;
+    }
+    json::Value stored = co_await to_storage(core, resource, std::move(attempt.object));
+    if (table.find(ns, call.info.name) != current) continue;
+    out.stored = core.state.put(table, std::move(stored));
+    out.value["metadata"]["resourceVersion"] = std::to_string(out.stored->revision);
+    const std::uint64_t revision = out.stored->revision;
+    if (finish_deletion(core, table, out.stored)) out.stored = nullptr;
+    co_await core.state.durable(revision);
+    co_return out;
+  }
+  throw conflict(resource->subject(), call.info.name,
+                 "the object has been modified too often meanwhile; please try again");
+}
+
+StoredRef save_raw(Core& core, Table& table, const StoredRef& current, const std::function<void(json::Value&)>& edit) {
+  const StoredRef present = table.find(current->namespace_, current->name);
+  if (!present || present->uid != current->uid) return nullptr;
+  json::Value object = present->value();
+  edit(object);
+  return core.state.put(table, std::move(object));
+}
+
+bool finish_deletion(Core& core, Table& table, const StoredRef& object) {
+  if (!object->deleting) return false;
+  const json::Value value = object->value();
+  const json::Value& metadata = value["metadata"];
+  const json::Array* finalizers = metadata["finalizers"].as_array();
+  if (finalizers != nullptr && !finalizers->empty()) return false;
+  const std::int64_t* grace = metadata["deletionGracePeriodSeconds"].as_int();
+  if (grace != nullptr && *grace > 0) return false;
+  if (table.name() == "namespaces") {
+    const json::Array* holders = value["spec"]["finalizers"].as_array();
+    if (holders != nullptr && !holders->empty()) return false;
+  }
+  core.state.erase(table, object->namespace_, object->name);
+  return true;
+}
+
+}  // namespace kopper::plane

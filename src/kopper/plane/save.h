@@ -1,0 +1,39 @@
+#pragma once
+
+#include <functional>
+#include <string>
+
+#include "kopper/json/value.h"
+#include "kopper/plane/core.h"
+
+// How an object gets into its table: the one path that creates, updates, patches, and the server's own controllers
+// take.
+namespace kopper::plane {
+
+struct Saved {
+  StoredRef stored;   // null on a dry run, and when the update ended a deletion: `value` is then what it was
+  json::Value value;  // in the version of the request
+  bool created = false;
+};
+
+// Makes an object: names it, fills in defaults, asks admission, validates, stores. `object` is decoded already.
+Task<Saved> save_new(Core& core, Call& call, json::Value object);
+
+// How a present object is to change: gets it in the version of the request (null: there is none, make one), returns
+// what it should be. Called again when somebody else was faster.
+using Edit = std::function<json::Value(const json::Value* current)>;
+
+struct SaveOptions {
+  bool create = false;      // when there is none
+  bool tracked = true;      // managedFields follow from the change; false: `edit` has set them (apply)
+  std::string subresource;  // "status": only the status changes; "scale" and others for who keeps track
+};
+Task<Saved> save(Core& core, Call& call, Edit edit, SaveOptions options);
+
+// The same for the server's own purposes: no admission, no tracking, no validation; null when there is none.
+StoredRef save_raw(Core& core, Table& table, const StoredRef& current, const std::function<void(json::Value&)>& edit);
+
+// Ends an object whose deletion waits for nothing any more. True when it did.
+bool finish_deletion(Core& core, Table& table, const StoredRef& object);
+
+}  // namespace kopper::plane
