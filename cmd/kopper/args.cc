@@ -90,6 +90,18 @@ CLI::App* add_watch(CLI::App& app, Args& args) {
   return verb;
 }
 
+CLI::App* add_cluster(CLI::App& app, Args& args) {
+  auto* verb = app.add_subcommand("cluster", "Run a local API server to develop on, until stopped");
+  verb->add_option("--port", args.port, "Port on 127.0.0.1 (default: one that is free)");
+  verb->add_option("--data-dir", args.data_dir, "Keep objects and keys in this folder (default: in memory)");
+  verb->add_option("--token-auth-file", args.token_file, "Who else may log in: lines of token,user,uid,\"group,group\"")
+      ->check(CLI::ExistingFile.description(""));
+  verb->add_option("--watch-history", args.history,
+                   "How many changes of each kind a watch may go back (default: 10000)");
+  verb->footer("--kubeconfig names the file to write (mode 0600; default: kopper.kubeconfig)");
+  return verb;
+}
+
 CLI::App* add_version(CLI::App& app, Args& args) {
   auto* verb = app.add_subcommand("version", "Show the version of kopper and of the cluster");
   verb->add_flag("--client", args.client_only, "Only kopper's own");
@@ -107,12 +119,12 @@ Parsed parse_args(int argc, char** argv) {
   add_connection(app, args);
   app.get_formatter()->column_width(34);
   app.footer("Exit codes: 0 ok, 1 failure, 2 usage, 3 time-out, 4 conflict, 5 invalid input, 6 cluster unreachable");
-  const std::pair<CLI::App*, Verb> verbs[] = {{add_get(app, args), Verb::Get},
-                                              {add_apply(app, args), Verb::Apply},
-                                              {add_delete(app, args), Verb::Delete},
-                                              {add_watch(app, args), Verb::Watch},
-                                              {add_version(app, args), Verb::Version}};
-  for (const auto& [app_verb, verb] : verbs) app_verb->footer("Options of every verb: kopper --help");
+  const std::pair<CLI::App*, Verb> verbs[] = {
+      {add_get(app, args), Verb::Get},         {add_apply(app, args), Verb::Apply},
+      {add_delete(app, args), Verb::Delete},   {add_watch(app, args), Verb::Watch},
+      {add_version(app, args), Verb::Version}, {add_cluster(app, args), Verb::Cluster}};
+  for (const auto& [app_verb, verb] : verbs)
+    if (verb != Verb::Cluster) app_verb->footer("Options of every verb: kopper --help");
   try {
     app.parse(argc, argv);
   } catch (const CLI::ParseError& error) {

@@ -8,7 +8,7 @@
 
 namespace kopper::cmd {
 
-enum class Verb : std::uint8_t { Get, Apply, Delete, Watch, Version };
+enum class Verb : std::uint8_t { Get, Apply, Delete, Watch, Version, Cluster };
 enum class Output : std::uint8_t { Table, Wide, Json, Yaml, Name };
 
 // What a command line asks for. Fields that a verb has no flag for keep their defaults.
@@ -42,6 +42,12 @@ struct Args {
   std::optional<std::int64_t> grace_period;
   bool ignore_not_found = false;
   bool wait = false;
+  // The local cluster.
+  std::uint16_t port = 0;
+  std::string data_dir;
+  std::string token_file;
+  std::size_t history = 0;  // 0: the server's own choice
+
   bool initial = true;  // watch: show what is there first
 };
 

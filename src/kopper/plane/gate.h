@@ -12,6 +12,7 @@ namespace kopper::plane {
 class Gate {
  public:
   virtual ~Gate() = default;
+  // `request` outlives the task.
   virtual Task<User> authenticate(const http::Request& request) = 0;
   virtual void authorize(const Call& call) = 0;
 };
@@ -19,7 +20,7 @@ class Gate {
 // Lets everybody in as an administrator: for tests in one process, where there is nobody to keep out.
 class OpenGate final : public Gate {
  public:
-  Task<User> authenticate(const http::Request& request) override;
+  Task<User> authenticate(const http::Request& request) override;  // outlives: see Gate
   void authorize(const Call&) override {}
 };
 

@@ -110,10 +110,9 @@ Task<http::Response> list(Core& core, Call& call) {
     const ContinueToken token = parse_continue(*continued);
     after = token.after;
     if (token.revision != 0) revision = token.revision;
-  } else if (const auto exact = co_await snapshot(core, call)) {
-    revision = *exact;
   } else {
-    revision = core.state.revision();
+    const std::optional<std::uint64_t> exact = co_await snapshot(core, call);
+    revision = exact.value_or(core.state.revision());
   }
 
   std::vector<StoredRef> items;

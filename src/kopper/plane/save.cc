@@ -63,12 +63,12 @@ Manager manager_of(const Core& core, const Call& call, const std::string& subres
   return {.name = call.manager(), .subresource = subresource, .now = core.now()};
 }
 
-Task<json::Value> to_storage(Core& core, const ResourceRef& resource, json::Value object) {
+Task<json::Value> to_storage(Core& core, ResourceRef resource, json::Value object) {
   if (resource->custom == nullptr && resource->group != "events.k8s.io") co_return object;
   co_return co_await core.converter->to_storage(resource, std::move(object));
 }
 
-Task<json::Value> in_version(Core& core, const ResourceRef& resource, StoredRef stored) {
+Task<json::Value> in_version(Core& core, ResourceRef resource, StoredRef stored) {
   json::Value value = stored->value();
   if (!core.converter->needed(*resource, *stored)) co_return value;
   std::vector<json::Value> one;

@@ -20,7 +20,9 @@ struct WatchPlan {
   rt::Duration length = seconds(0);
 };
 
-Task<> changed(rt::WaitList& list) { co_await rt::Waiter(list); }
+Task<> changed(rt::WaitList& list) {  // outlives: a table owns it
+  co_await rt::Waiter(list);
+}
 
 // Reads the history of a table at its own pace: it holds no queue, and one that falls behind what is remembered is told
 // 410, as after a compaction.

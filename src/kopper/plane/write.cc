@@ -84,7 +84,7 @@ json::Value patched(Call& call, const std::string& type, const json::Value& docu
   return out;
 }
 
-Task<Saved> apply(Core& core, Call& call, const std::string& subresource) {
+Task<Saved> apply(Core& core, Call& call, std::string subresource) {
   const Resource& resource = *call.resource;
   Problems problems;
   if (!call.info.text("fieldManager")) problems.required("fieldManager", "is required for apply patch");

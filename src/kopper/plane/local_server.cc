@@ -1,0 +1,122 @@
+#include "kopper/plane/local_server.h"
+
+#include <optional>
+
+#include <fmt/format.h>
+
+#include "kopper/json/yaml.h"
+#include "kopper/meta/base64.h"
+#include "kopper/rt/cert.h"
+#include "kopper/rt/file.h"
+
+namespace kopper::plane {
+namespace {
+
+std::string base64(std::string_view bytes) {
+  std::string out;
+  meta::append_base64(out, bytes);
+  return out;
+}
+
+// A pair of files, made when they are not there yet.
+rt::CertifiedKey kept(const std::filesystem::path& folder, const std::string& name,
+                      const std::function<rt::CertifiedKey()>& make) {
+  if (folder.empty()) return make();
+  const std::filesystem::path cert = folder / (name + ".crt");
+  const std::filesystem::path key = folder / (name + ".key");
+  if (std::filesystem::exists(cert) && std::filesystem::exists(key)) return {rt::read_file(cert), rt::read_file(key)};
+  std::filesystem::create_directories(folder);
+  std::filesystem::permissions(folder, std::filesystem::perms::owner_all);
+  rt::CertifiedKey made = make();
+  rt::write_file_atomic(cert, made.cert_pem, 0600);
+  rt::write_file_atomic(key, made.key_pem, 0600);
+  return made;
+}
+
+rt::Listener listen(std::uint16_t port) {
+  try {
+    return rt::Listener::tcp("127.0.0.1", port);
+  } catch (Error& error) {
+    throw std::move(error.with(fmt::format("cannot listen on 127.0.0.1:{}", port)));
+  }
+}
+
+}  // namespace
+
+struct LocalServer::Impl {
+  explicit Impl(LocalServerOptions o) : options(std::move(o)), listener(listen(options.port)) {
+    const std::filesystem::path pki = options.data_dir.empty() ? std::filesystem::path() : options.data_dir / "pki";
+    ca = kept(pki, "ca", [] { return rt::make_ca("kopper-ca"); });
+    serving = kept(pki, "serving", [&] {
+      rt::CertificateSpec spec;
+      spec.common_name = "kube-apiserver";
+      spec.dns_names = {"localhost", "kubernetes", "kubernetes.default", "kubernetes.default.svc",
+                        "kubernetes.default.svc.cluster.local"};
+      spec.ip_addresses = {"127.0.0.1", "10.96.0.1"};
+      spec.client = false;
+      return rt::issue(ca, spec);
+    });
+    admin = kept(pki, "admin", [&] {
+      rt::CertificateSpec spec;
+      spec.common_name = "kopper-admin";
+      spec.organizations = {"system:masters"};
+      spec.server = false;
+      return rt::issue(ca, spec);
+    });
+    port = listener->port();
+    plane.emplace(options.plane);
+  }
+
+  LocalServerOptions options;
+  std::optional<rt::Listener> listener;
+  std::uint16_t port = 0;
+  rt::CertifiedKey ca;
+  rt::CertifiedKey serving;
+  rt::CertifiedKey admin;
+  std::optional<Plane> plane;
+  std::optional<http::Server> server;
+};
+
+LocalServer::LocalServer(LocalServerOptions options) : impl_(std::make_unique<Impl>(std::move(options))) {}
+
+LocalServer::~LocalServer() = default;
+
+Plane& LocalServer::plane() { return *impl_->plane; }
+
+Task<> LocalServer::start() {
+  co_await impl_->plane->start();
+  rt::TlsServerOptions tls;
+  tls.cert_pem = impl_->serving.cert_pem;
+  tls.key_pem = impl_->serving.key_pem;
+  tls.client_ca_pem = impl_->ca.cert_pem;
+  tls.alpn = {"h2", "http/1.1"};
+  const rt::TlsContext context = rt::TlsContext::server(tls);
+  http::ServerOptions server;
+  server.tls = [context] { return context; };
+  server.max_connections = 4000;
+  impl_->server.emplace(std::move(*impl_->listener), *impl_->plane, std::move(server));
+  impl_->listener.reset();
+}
+
+Task<> LocalServer::stop(rt::Duration grace) {
+  if (impl_->server) co_await impl_->server->stop(grace);
+}
+
+std::string LocalServer::url() const { return fmt::format("https://127.0.0.1:{}", impl_->port); }
+
+std::string LocalServer::kubeconfig() const {
+  const json::Object cluster{{"server", url()}, {"certificate-authority-data", base64(impl_->ca.cert_pem)}};
+  const json::Object user{{"client-certificate-data", base64(impl_->admin.cert_pem)},
+                          {"client-key-data", base64(impl_->admin.key_pem)}};
+  const json::Object context{{"cluster", "kopper"}, {"user", "kopper-admin"}, {"namespace", "default"}};
+  return json::to_yaml(json::Object{
+      {"apiVersion", "v1"},
+      {"kind", "Config"},
+      {"clusters", json::Array{json::Object{{"name", "kopper"}, {"cluster", cluster}}}},
+      {"users", json::Array{json::Object{{"name", "kopper-admin"}, {"user", user}}}},
+      {"contexts", json::Array{json::Object{{"name", "kopper"}, {"context", context}}}},
+      {"current-context", "kopper"},
+  });
+}
+
+}  // namespace kopper::plane
