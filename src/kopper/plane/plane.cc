@@ -41,7 +41,8 @@ Plane::Plane(PlaneOptions options)
     : options_(std::move(options)),
       gate_(options_.gate != nullptr ? *options_.gate : open_),
       converter_(std::make_unique<SameVersion>()),
-      core_(options_.storage, options_.state) {
+      core_(options_.storage, options_.state),
+      discovery_(core_.catalog, options_.version) {
   core_.converter = converter_.get();
 }
 
@@ -83,13 +84,8 @@ Task<http::Response> Plane::handle(http::Request request) {
 }
 
 Task<http::Response> Plane::dispatch_path(Call& call) {
-  if (call.info.path == "/version") {
-    json::Object version{{"major", "1"},    {"minor", "37"},      {"gitVersion", options_.version + "+kopper"},
-                         {"gitCommit", ""}, {"gitTreeState", ""}, {"buildDate", ""},
-                         {"goVersion", ""}, {"compiler", "g++"},  {"platform", "linux/amd64"}};
-    co_return answer(call, 200, json::Value(std::move(version)));
-  }
-  throw no_such_path();
+  if (auto found = discovery_.answer(call)) co_return std::move(*found);
+  co_return no_such_page();
 }
 
 Task<http::Response> Plane::dispatch(Call& call) {

@@ -8,6 +8,7 @@
 
 #include "kopper/http/handler.h"
 #include "kopper/plane/core.h"
+#include "kopper/plane/discovery/discovery.h"
 #include "kopper/plane/gate.h"
 #include "kopper/rt/scope.h"
 
@@ -53,6 +54,7 @@ class Plane final : public http::Handler {
   Gate& gate_;
   std::unique_ptr<Converter> converter_;
   Core core_;
+  Discovery discovery_;
   std::map<std::string, Verb, std::less<>> special_;
   rt::Scope tasks_;
 };
