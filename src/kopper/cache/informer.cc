@@ -456,8 +456,11 @@ struct Informer::Impl {
   void note_delete(const Key& key, std::string_view answer) {
     const auto value = json::parse(answer);
     if (!value) return;
-    if (value->text("kind") != "Status") return note_write(answer);
-    note_gone(key, (*value)["details"].text("uid"));
+    if (value->text("kind") == "Status") return note_gone(key, (*value)["details"].text("uid"));
+    // Of some kinds servers send the last state. What is still there is marked.
+    const auto& metadata = (*value)["metadata"];
+    if (metadata.text("deletionTimestamp").empty()) return note_gone(key, metadata.text("uid"));
+    note_write(answer);
   }
 
   void note_gone(const Key& key, std::string_view uid) {

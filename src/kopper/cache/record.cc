@@ -250,12 +250,16 @@ std::string Record::json() const {
 
 std::string_view Record::json(std::string& scratch) const {
   if (dictionary_ == nullptr) return payload();
-  scratch.resize(json_size_);
-  if (!dictionary_->decompress(payload(), scratch.data(), json_size_)) {
-    throw Error(Code::Internal, "a compressed object in the cache is damaged").with(key().str());
-  }
+  bool whole = false;
+  scratch.resize_and_overwrite(json_size_, [&](char* out, std::size_t size) {
+    whole = dictionary_->decompress(payload(), out, size);
+    return size;
+  });
+  if (!whole) throw Error(Code::Internal, "a compressed object in the cache is damaged").with(key().str());
   return scratch;
 }
+
+std::string_view Record::json_for_now() const { return json(this_threads_buffers().plain); }
 
 std::optional<std::string> Record::field(std::string_view path) const {
   if (path == "metadata.name") return std::string(name());

@@ -103,6 +103,8 @@ class Record {
   std::string json() const;
   // The same without a copy where the text is plain: valid as long as both the record and `scratch` are.
   std::string_view json(std::string& scratch) const;
+  // The same in a buffer of this thread: valid until the next call, of any record.
+  std::string_view json_for_now() const;
   // A string, number or bool at a path such as "spec.nodeName", as text. Reads metadata.name and .namespace at once.
   std::optional<std::string> field(std::string_view path) const;
   bool matches(const api::FieldSelector& selector) const;

@@ -61,7 +61,8 @@ class Store {
   void add_index(std::string name, IndexFn keys);
   bool has_index(std::string_view name) const;
 
-  // Decoded on demand; the last few that were asked for are kept. Throws Error{Invalid} when T cannot hold the object.
+  // Decoded on demand; the last few that were asked for again are kept. Throws Error{Invalid} when T cannot hold the
+  // object.
   template <class T>
   std::shared_ptr<const T> view(const RecordRef& record) const {
     if (!record) return nullptr;

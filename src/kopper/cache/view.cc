@@ -12,6 +12,11 @@ std::shared_ptr<const void> ViewMemo::find(const Record* record, const void* tag
   return nullptr;
 }
 
+bool ViewMemo::asked_before(const Record* record, const void* tag) {
+  const auto id = reinterpret_cast<std::uintptr_t>(record) ^ reinterpret_cast<std::uintptr_t>(tag);
+  return std::exchange(asked_[(id >> 4U) * 0x9E3779B97F4A7C15U >> 56U], id) == id;
+}
+
 void ViewMemo::add(const RecordRef& record, const void* tag, std::shared_ptr<const void> view) {
   if (record->json_size() > max_bytes_ / 4) return;
   entries_.push_front({record, tag, std::move(view)});

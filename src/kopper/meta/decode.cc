@@ -73,6 +73,28 @@ T& as(void* p) {
   return *static_cast<T*>(p);
 }
 
+// As memcmp() == 0; most names are short, and a call would cost more than comparing them.
+bool same_bytes(const char* a, const char* b, std::size_t size) {
+  const auto differ = [&]<class Word>(Word, std::size_t at) {
+    Word left;
+    Word right;
+    std::memcpy(&left, a + at, sizeof left);
+    std::memcpy(&right, b + at, sizeof right);
+    return left != right;
+  };
+  if (size >= 8) {
+    for (std::size_t at = 0; at + 8 <= size; at += 8) {
+      if (differ(std::uint64_t(), at)) return false;
+    }
+    return !differ(std::uint64_t(), size - 8);
+  }
+  if (size >= 4) return !differ(std::uint32_t(), 0) && !differ(std::uint32_t(), size - 4);
+  for (std::size_t at = 0; at < size; ++at) {
+    if (a[at] != b[at]) return false;
+  }
+  return true;
+}
+
 // Not for "nulx", where simdjson has an error instead of an answer.
 bool is_null(ondemand::value& v) {
   bool null = false;
@@ -324,7 +346,7 @@ class Decoder {
       const Field* field = nullptr;
       for (std::size_t tried = 0, i = next; tried < count; ++tried) {
         const std::string_view name = fields[i].name;
-        if (key[name.size()] == '"' && std::memcmp(key, name.data(), name.size()) == 0) {
+        if (key[name.size()] == '"' && same_bytes(key, name.data(), name.size())) {
           field = &fields[i];
           break;
         }

@@ -1,6 +1,7 @@
 #pragma once
 
 #include <expected>
+#include <memory>
 #include <string>
 #include <string_view>
 #include <vector>
@@ -26,6 +27,15 @@ template <class T>
 std::expected<T, DecodeError> decode(std::string_view json, DecodeOptions options = {}) {
   T out{};
   if (auto done = decode_into(json, type_of<T>(), &out, options); !done)
+    return std::unexpected(std::move(done.error()));
+  return out;
+}
+
+// The same into a place of its own: large types need not be moved.
+template <class T>
+std::expected<std::shared_ptr<T>, DecodeError> decode_shared(std::string_view json, DecodeOptions options = {}) {
+  auto out = std::make_shared<T>();
+  if (auto done = decode_into(json, type_of<T>(), out.get(), options); !done)
     return std::unexpected(std::move(done.error()));
   return out;
 }

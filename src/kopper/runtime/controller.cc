@@ -114,7 +114,10 @@ QueueOptions queue_options(const ControllerOptions& options, metrics::Registry& 
 Controller::Controller(ControllerSpec spec, Cluster& cluster, metrics::Registry& metrics, std::string field_manager)
     : spec_(named(std::move(spec))),
       cluster_(cluster),
-      field_manager_(std::move(field_manager)),
+      target_{.cluster = cluster,
+              .kind = *spec_.kind,
+              .controller = spec_.options.name,
+              .field_manager = std::move(field_manager)},
       queue_(queue_options(spec_.options, metrics)),
       meters_(std::make_unique<Meters>(metrics, spec_.options.name, spec_.options.workers)) {
   for (const auto& watched : spec_.watched) {
@@ -177,7 +180,8 @@ Task<> Controller::work() {
 
 Task<> Controller::serve(Queue::Lease lease) {
   const Key& key = lease.key();
-  const auto record = informers_.front()->store().get(key);
+  const auto& store = informers_.front()->store();
+  const auto record = store.get(key);
   if (!record) {
     queue_.forget(key);
     meters_->success->inc();
@@ -185,7 +189,10 @@ Task<> Controller::serve(Queue::Lease lease) {
   }
   std::shared_ptr<Run> run;
   // From the time that it was ready: the wait is part of what a person waits for.
-  auto span = cluster_.tracer.start("reconcile " + name(), TraceContext(), SpanKind::Internal, lease.waited());
+  Span span;
+  if (cluster_.tracer.enabled()) {
+    span = cluster_.tracer.start("reconcile " + name(), TraceContext(), SpanKind::Internal, lease.waited());
+  }
   if (span) cluster_.tracer.start("queue", span.context(), SpanKind::Internal, lease.waited()).end();
   std::optional<Error> error;
   bool terminal = false;
@@ -193,13 +200,13 @@ Task<> Controller::serve(Queue::Lease lease) {
   const auto started = rt::Loop::current().now();
   meters_->active->inc();
   try {
-    run = std::make_shared<Run>(cluster_, *spec_.kind, record, applied_);
-    run->controller = name();
+    run = std::make_shared<Run>(target_, store, record, spec_.decode);
     run->id = fmt::format("{:012x}", static_cast<std::uint64_t>(cluster_.client.random() * 0x1p48));
     run->reasons = lease.reasons();
     run->tries = lease.tries();
-    run->field_manager = field_manager_;
-    run->log(log::Level::Debug, "reconcile", {{"why", run->reasons.str()}, {"tries", run->tries}});
+    if (log::enabled(log::Level::Debug)) {
+      run->log(log::Level::Debug, "reconcile", {{"why", run->reasons.str()}, {"tries", run->tries}});
+    }
     if (span) {
       span.set("k8s.object", key.str());
       span.set("kopper.controller", name());
@@ -246,7 +253,8 @@ Task<> Controller::serve(Queue::Lease lease) {
 }
 
 Task<Next> Controller::dispatch(std::shared_ptr<Run> run) {
-  const auto paused = run->owner().annotations.find(std::string(kPausedAnnotation));
+  static const std::string kPaused(kPausedAnnotation);
+  const auto paused = run->owner().annotations.find(kPaused);
   if (paused != run->owner().annotations.end() && paused->second == "true") {
     run->log(log::Level::Debug, "paused", {});
     co_return Next::wait();

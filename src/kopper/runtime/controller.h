@@ -58,6 +58,7 @@ struct ControllerSpec {
   bool has_status = false;
   bool has_conditions = false;
 
+  Run::Decode decode;
   using Call = std::function<Task<Next>(std::shared_ptr<Run>)>;
   Call reconcile;
   Call finalize;
@@ -68,14 +69,17 @@ struct ControllerSpec {
 namespace detail {
 
 template <class T>
-std::shared_ptr<const T> object_of(const Run& run) {
-  const auto* informer = run.cluster().cache.find(client::resource_of<T>());
-  try {
-    return informer->store().template view<T>(run.record());
-  } catch (Error& error) {
-    error.reason = "Undecodable";
-    throw;
-  }
+Decoded decode(const cache::Store& store, const cache::RecordRef& record) {
+  auto object = store.view<T>(record);
+  Decoded out;
+  out.metadata = {object, &object->metadata};
+  out.object = std::move(object);
+  return out;
+}
+
+template <class T>
+std::shared_ptr<const T> object_of(Run& run) {
+  return std::static_pointer_cast<const T>(run.object());
 }
 
 template <class T, class F>
@@ -118,6 +122,7 @@ class ControllerBuilder {
     own.trigger = for_self(T::kind);
     own.trigger.when = generation_changed() || labels_changed() || annotations_changed();
     spec_.watched.push_back(std::move(own));
+    spec_.decode = &detail::decode<T>;
     spec_.has_status = requires(T object) { object.status; };
     if constexpr (requires(T object) { static_cast<api::Conditions&>(object.status.conditions); }) {
       spec_.has_conditions = true;
@@ -252,11 +257,10 @@ class Controller {
   // constant after construction
   ControllerSpec spec_;
   Cluster& cluster_;
-  const std::string field_manager_;
 
   // this loop only
+  RunTarget target_;
   Queue queue_;
-  AppliedVersions applied_;
   rt::Event stopping_;
   std::unique_ptr<Meters> meters_;
   std::vector<cache::Informer*> informers_;  // as in spec_.watched

@@ -1,6 +1,7 @@
 #include <algorithm>
 #include <chrono>
 #include <functional>
+#include <map>
 #include <memory>
 #include <stdexcept>
 #include <string>
@@ -357,6 +358,59 @@ TEST_F(ControllerLoop, FinalizersAreAddedAndRemovedByThemselves) {
   loop_.advance(1min);
   EXPECT_EQ(left, 0) << "and that was it";
   EXPECT_THAT(calls(), IsEmpty()) << "no reconcile of what is to be deleted";
+}
+
+// Reads and deletes single objects.
+class DeletingServer final : public http::Handler {
+ public:
+  explicit DeletingServer(std::shared_ptr<cache::TestServer> server) : server_(std::move(server)) {}
+
+  Task<http::Response> handle(http::Request request) override {
+    const auto path = request.target.substr(0, request.target.find('?'));
+    const auto name = path.substr(path.rfind('/') + 1);
+    if (name == "widgets") co_return co_await server_->handle(std::move(request));
+    const Key key("n", name);
+    std::string answer = json_of[key];
+    if (request.method == "DELETE") {
+      answer = fmt::format(R"({{"kind":"Status","status":"Success","details":{{"name":"{}","uid":"{}"}}}})", name,
+                           server_->uid(key));
+      server_->remove(key);
+    }
+    co_return http::text_response(200, answer, "application/json");
+  }
+  std::map<Key, std::string> json_of;
+
+ private:
+  std::shared_ptr<cache::TestServer> server_;
+};
+
+Task<Next> remove_child(int* left, Context<Widget> widget) {
+  if (widget.key().name != "parent") co_return Next::wait();
+  const bool removed = co_await widget.remove<Widget>("child");
+  if (removed) *left = static_cast<int>(widget.list<Widget>(cache::Filter()).size());
+  co_return Next::wait();
+}
+
+TEST_F(ControllerLoop, WhatItRemovesIsGoneFromTheCacheAtOnce) {
+  auto server = std::make_shared<DeletingServer>(server_);
+  server_->put({"n", "parent"});
+  server->json_of[{"n", "child"}] = server_->put(
+      {"n", "child"}, 1,
+      fmt::format(
+          R"(,"ownerReferences":[{{"apiVersion":"example.com/v1","kind":"Widget","name":"parent","uid":"{}","controller":true}}])",
+          server_->uid({"n", "parent"})));
+  Manager manager(server);
+  int left = -1;
+  manager.add(
+      controller<Widget>().reconcile([&](Context<Widget> widget) { return remove_child(&left, std::move(widget)); }));
+  rt::Scope scope;
+  scope.spawn(manager.run());
+  server_->pause_watches(true);
+  loop_.poll();
+  EXPECT_EQ(left, 1) << "the watch has not told of it yet";
+  server_->pause_watches(false);
+  loop_.poll();
+  EXPECT_EQ(manager.cluster().cache.reader<Widget>().list().size(), 1);
 }
 
 // Leases here, all else there.

@@ -33,11 +33,10 @@ struct MetadataOnly {
   api::metav1::ObjectMeta metadata;
 };
 
-api::metav1::ObjectMeta metadata_of(const cache::Record& record) {
-  std::string scratch;
-  auto object = meta::decode<MetadataOnly>(record.json(scratch));
-  if (!object) throw_error(object.error(), record.key().str());
-  return std::move(object->metadata);
+std::shared_ptr<const api::metav1::ObjectMeta> metadata_of(std::string_view json, const Key& key) {
+  auto object = meta::decode<MetadataOnly>(json);
+  if (!object) throw_error(object.error(), key.str());
+  return std::make_shared<const api::metav1::ObjectMeta>(std::move(object->metadata));
 }
 
 }  // namespace
@@ -57,28 +56,50 @@ void AppliedVersions::forget(const client::Resource& resource, const Key& key) {
   if (!versions_.empty()) versions_.erase(child_id(resource, key));
 }
 
-Run::Run(Cluster& cluster, const Kind& kind, cache::RecordRef record, AppliedVersions& applied)
-    : cluster_(cluster),
-      client_(cluster.client),
-      kind_(kind),
-      resource_(client::resource_of(kind)),
+Run::Run(RunTarget& target, const cache::Store& store, cache::RecordRef record, const Decode& decode)
+    : target_(target),
+      store_(store),
+      decode_(decode),
+      client_(target.cluster.client),
       record_(std::move(record)),
       key_(record_->key()),
-      owner_(metadata_of(*record_)),
-      applied_(applied) {}
+      owner_(read()) {
+  if (owner_) return;
+  std::string scratch;
+  owner_ = metadata_of(record_->json(scratch), key_);
+}
+
+std::shared_ptr<const api::metav1::ObjectMeta> Run::read() {
+  try {
+    auto decoded = decode_(store_, record_);
+    object_ = std::move(decoded.object);
+    return std::move(decoded.metadata);
+  } catch (Error& error) {
+    error.reason = "Undecodable";
+    undecodable_ = std::move(error);
+    return nullptr;
+  }
+}
+
+const std::shared_ptr<const void>& Run::object() {
+  if (!object_ && !undecodable_) read();
+  if (undecodable_) throw Error(*undecodable_);
+  return object_;
+}
 
 void Run::trace(const TraceContext& parent) {
-  client_ = client::Client(traced(cluster_.transport, cluster_.tracer, parent, cluster_.name), client_.options());
+  const auto& cluster = target_.cluster;
+  client_ = client::Client(traced(cluster.transport, cluster.tracer, parent, cluster.name), client_.options());
 }
 
 void Run::adopt(api::metav1::ObjectMeta& child, bool namespaced, const ChildOptions& options) const {
   if (namespaced && child.namespace_.empty()) child.namespace_ = key_.namespace_;
-  if (options.owned) api::set_controller(child, kind_, owner_);
+  if (options.owned) api::set_controller(child, target_.kind, *owner_);
 }
 
 void Run::check_ours(const client::Resource& resource, const api::metav1::ObjectMeta& live,
                      const ChildOptions& options) const {
-  if (!options.owned || api::is_controlled_by(live, owner_.uid)) return;
+  if (!options.owned || api::is_controlled_by(live, owner_->uid)) return;
   const auto* other = api::controller_of(live);
   if (other == nullptr && options.adopt) return;
   Error error(Code::Conflict,
@@ -93,26 +114,26 @@ bool Run::settled(const client::Resource& resource, const api::metav1::ObjectMet
                   bool covered) const {
   const auto before = live.annotations.find(std::string(kAppliedAnnotation));
   if (before == live.annotations.end() || before->second != fingerprint) return false;
-  return covered || applied_.knows(resource, api::key_of(live), fingerprint, live.resourceVersion);
+  return covered || target_.applied.knows(resource, api::key_of(live), fingerprint, live.resourceVersion);
 }
 
 void Run::applied(const client::Resource& resource, const api::metav1::ObjectMeta& live, std::string fingerprint,
                   bool covered) {
   if (covered) {
-    applied_.forget(resource, api::key_of(live));
+    target_.applied.forget(resource, api::key_of(live));
   } else {
-    applied_.remember(resource, api::key_of(live), std::move(fingerprint), live.resourceVersion);
+    target_.applied.remember(resource, api::key_of(live), std::move(fingerprint), live.resourceVersion);
   }
 }
 
 Task<std::string> Run::apply(client::Resource resource, Key key, std::string body, bool force) {
   const client::RawApi api(client_, resource);
   client::ApplyOptions options;
-  options.field_manager = field_manager;
+  options.field_manager = target_.field_manager;
   options.force = force;
   ++writes;
   auto answer = co_await api.apply(std::move(key), std::move(body), options);
-  cluster_.cache.note_write(resource, answer);
+  target_.cluster.cache.note_write(resource, answer);
   co_return answer;
 }
 
@@ -120,7 +141,7 @@ Task<bool> Run::remove(client::Resource resource, Key key, bool foreign) {
   const client::RawApi api(client_, resource);
   client::DeleteOptions options;
   options.propagation = client::Propagation::Background;
-  auto* informer = cluster_.cache.find(resource);
+  auto* informer = target_.cluster.cache.find(resource);
   if (informer != nullptr && informer->synced()) {
     if (!informer->store().get(key)) co_return false;
   }
@@ -132,30 +153,33 @@ Task<bool> Run::remove(client::Resource resource, Key key, bool foreign) {
   if (!foreign) check_ours(resource, object->metadata, ChildOptions());
   options.uid = object->metadata.uid;
   ++writes;
-  const bool removed = co_await api.remove(key, options);
-  applied_.forget(resource, key);
-  co_return removed;
+  const auto answer = co_await api.remove_with_answer(key, options);
+  target_.applied.forget(resource, key);
+  if (answer) target_.cluster.cache.note_delete(resource, key, *answer);
+  co_return answer.has_value();
 }
 
 void Run::saw(std::string_view json) {
-  cluster_.cache.note_write(resource_, json);
-  const auto* informer = cluster_.cache.find(resource_);
-  if (informer == nullptr) return;
-  if (auto newer = informer->store().get(key_)) record_ = std::move(newer);
+  target_.cluster.cache.note_write(target_.resource, json);
+  auto newer = store_.get(key_);
+  if (!newer || newer == record_) return;
+  record_ = std::move(newer);
+  object_ = nullptr;
+  undecodable_.reset();
 }
 
 Task<> Run::apply_status(std::string status) {
-  const client::RawApi api(client_, resource_);
+  const client::RawApi api(client_, target_.resource);
   client::ApplyOptions options;
-  options.field_manager = field_manager;
+  options.field_manager = target_.field_manager;
   options.force = true;
   options.subresource = "status";
   std::string text;
   json::Writer body(text);
-  body.begin_object().key("apiVersion").value(resource_.api_version()).key("kind").value(resource_.kind);
+  body.begin_object().key("apiVersion").value(target_.resource.api_version()).key("kind").value(target_.resource.kind);
   body.key("metadata").begin_object().key("name").value(key_.name);
-  if (resource_.namespaced) body.key("namespace").value(key_.namespace_);
-  body.key("uid").value(owner_.uid).end_object();  // not of one that was made anew under this name
+  if (target_.resource.namespaced) body.key("namespace").value(key_.namespace_);
+  body.key("uid").value(owner_->uid).end_object();  // not of one that was made anew under this name
   body.key("status").raw(status).end_object();
   ++writes;
   const auto answer = co_await api.apply(key_, std::move(text), options);
@@ -163,8 +187,8 @@ Task<> Run::apply_status(std::string status) {
 }
 
 Task<> Run::set_finalizer(std::string name, bool present) {
-  if (api::has_finalizer(owner_, name) == present) co_return;
-  auto wanted = owner_.finalizers;
+  if (api::has_finalizer(*owner_, name) == present) co_return;
+  auto wanted = owner_->finalizers;
   if (present) {
     wanted.push_back(name);
   } else {
@@ -174,19 +198,17 @@ Task<> Run::set_finalizer(std::string name, bool present) {
   json::Value patch = json::Object{};
   auto& metadata = patch["metadata"];
   metadata = json::Object{};
-  metadata["uid"] = owner_.uid;
-  metadata["resourceVersion"] = owner_.resourceVersion;
+  metadata["uid"] = owner_->uid;
+  metadata["resourceVersion"] = owner_->resourceVersion;
   metadata["finalizers"] = json::Array(wanted.begin(), wanted.end());
-  const client::RawApi api(client_, resource_);
+  const client::RawApi api(client_, target_.resource);
   client::PatchOptions options;
-  options.field_manager = field_manager;
+  options.field_manager = target_.field_manager;
   ++writes;
   const auto answer = co_await api.patch(key_, client::PatchType::Merge, json::dump(patch), options);
-  auto object = meta::decode<MetadataOnly>(answer);
-  if (!object) throw_error(object.error(), key_.str());
-  owner_ = std::move(object->metadata);
-  if (owner_.deletionTimestamp.is_set() && owner_.finalizers.empty()) {
-    cluster_.cache.note_gone(resource_, key_, owner_.uid);
+  owner_ = metadata_of(answer, key_);
+  if (owner_->deletionTimestamp.is_set() && owner_->finalizers.empty()) {
+    target_.cluster.cache.note_gone(target_.resource, key_, owner_->uid);
   } else {
     saw(answer);
   }
@@ -194,22 +216,22 @@ Task<> Run::set_finalizer(std::string name, bool present) {
 
 void Run::event(EventType type, std::string reason, std::string message) {
   api::corev1::ObjectReference object;
-  object.apiVersion = resource_.api_version();
-  object.kind = resource_.kind;
+  object.apiVersion = target_.resource.api_version();
+  object.kind = target_.resource.kind;
   object.namespace_ = key_.namespace_;
   object.name = key_.name;
-  object.uid = owner_.uid;
-  object.resourceVersion = owner_.resourceVersion;
+  object.uid = owner_->uid;
+  object.resourceVersion = owner_->resourceVersion;
   EventNote note;
   note.type = type;
   note.reason = std::move(reason);
   note.message = std::move(message);
-  cluster_.events.record(std::move(object), std::move(note));
+  target_.cluster.events.record(std::move(object), std::move(note));
 }
 
 void Run::log(log::Level level, std::string_view message, std::initializer_list<log::Field> fields) const {
   if (!log::enabled(level)) return;
-  std::vector<log::Field> all{{"controller", controller}, {"object", key_.str()}, {"run", id}};
+  std::vector<log::Field> all{{"controller", target_.controller}, {"object", key_.str()}, {"run", id}};
   all.insert(all.end(), fields.begin(), fields.end());
   log::write(level, message, all);
 }

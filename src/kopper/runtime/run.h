@@ -1,8 +1,10 @@
 #pragma once
 
 #include <cstdint>
+#include <functional>
 #include <initializer_list>
 #include <memory>
+#include <optional>
 #include <string>
 #include <string_view>
 #include <unordered_map>
@@ -12,6 +14,7 @@
 #include "kopper/base/error.h"
 #include "kopper/base/log.h"
 #include "kopper/cache/record.h"
+#include "kopper/cache/store.h"
 #include "kopper/client/resource.h"
 #include "kopper/rt/task.h"
 #include "kopper/runtime/cluster.h"
@@ -53,17 +56,38 @@ struct ChildOptions {
   bool force = true;   // take fields that others set
 };
 
+// An object as its type reads it: the object itself, of a type that who made this knows, and its metadata.
+struct Decoded {
+  std::shared_ptr<const void> object;
+  std::shared_ptr<const api::metav1::ObjectMeta> metadata;
+};
+
+// What every run of a controller has in common. Outlives its runs.
+struct RunTarget {
+  Cluster& cluster;
+  const Kind& kind;
+  std::string controller;
+  std::string field_manager;
+  client::Resource resource = client::resource_of(kind);
+  AppliedVersions applied{};
+};
+
 // One call of a reconcile function: what Context<T> does that does not depend on T.
 class Run {
  public:
-  Run(Cluster& cluster, const Kind& kind, cache::RecordRef record, AppliedVersions& applied);
+  // `decode` throws Error{Invalid} for an object that does not fit its type. Then object() does, and the rest works as
+  // long as the metadata can be read: an event can be recorded on the object.
+  using Decode = std::function<Decoded(const cache::Store&, const cache::RecordRef&)>;
+  Run(RunTarget& target, const cache::Store& store, cache::RecordRef record, const Decode& decode);
 
-  Cluster& cluster() const { return cluster_; }
+  Cluster& cluster() const { return target_.cluster; }
   const client::Client& client() const { return client_; }
   // Its calls are part of this trace.
   void trace(const TraceContext& parent);
   const Key& key() const { return key_; }
-  const api::metav1::ObjectMeta& owner() const { return owner_; }
+  const api::metav1::ObjectMeta& owner() const { return *owner_; }
+  // What `decode` made of the record. Throws Error{Invalid}, reason Undecodable.
+  const std::shared_ptr<const void>& object();
   const cache::RecordRef& record() const { return record_; }
 
   // Namespace and controller of a child that is to be applied. Throws Error{Invalid} when they cannot be.
@@ -90,24 +114,25 @@ class Run {
   api::Time now() const;
 
   // constant once the run begins
-  std::string controller;
   std::string id;  // of this run, in every log line
   Reasons reasons;
   unsigned tries = 0;
-  std::string field_manager;
   std::uint64_t writes = 0;
 
  private:
+  // Null when the record does not fit its type.
+  std::shared_ptr<const api::metav1::ObjectMeta> read();
   void saw(std::string_view json);
 
-  Cluster& cluster_;
+  RunTarget& target_;
+  const cache::Store& store_;
+  const Decode& decode_;
   client::Client client_;
-  const Kind& kind_;
-  const client::Resource resource_;
   cache::RecordRef record_;
   Key key_;
-  api::metav1::ObjectMeta owner_;
-  AppliedVersions& applied_;
+  std::shared_ptr<const void> object_;
+  std::optional<Error> undecodable_;
+  std::shared_ptr<const api::metav1::ObjectMeta> owner_;
 };
 
 }  // namespace kopper::runtime
