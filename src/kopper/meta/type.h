@@ -93,6 +93,7 @@ struct Type {
   const Type* element = nullptr;              // Optional, List, Map
   std::span<const Field> fields{};            // Record
   std::span<const std::string_view> names{};  // Enum, by value; "" where there is no enumerator
+  std::string_view name{};                    // Record: "kopper::api::appsv1::DeploymentSpec"
   const Kind* kind = nullptr;                 // Record that is an object of its own: has apiVersion and kind in JSON
   std::span<const Rule> rules{};              // Record
   const void* (*defaults)() = nullptr;        // Record of a user: one with only member initialisers, for the schema
@@ -139,10 +140,22 @@ constexpr const Type& type_of() {
   return TypeOf<T>::type;
 }
 
+namespace detail {
+
+// Out of "… [with T = kopper::api::appsv1::DeploymentSpec; …]".
+template <class T>
+constexpr std::string_view name_of() {
+  const std::string_view text = __PRETTY_FUNCTION__;
+  const std::size_t from = text.find("T = ") + 4;
+  return text.substr(from, text.find_first_of(";]", from) - from);
+}
+
+}  // namespace detail
+
 // The table of a struct. T::kind and T::rules are found by themselves.
 template <class T>
 constexpr Type record(std::span<const Field> fields) {
-  Type t{.shape = Shape::Record, .size = sizeof(T), .fields = fields};
+  Type t{.shape = Shape::Record, .size = sizeof(T), .fields = fields, .name = detail::name_of<T>()};
   if constexpr (requires {
                   { &T::kind } -> std::same_as<const Kind*>;
                 })

@@ -4,14 +4,17 @@
 #include <numeric>
 
 #include "kopper/base/error.h"
+#include "kopper/plane/builtin/go_json.h"
 
 namespace kopper::plane {
 namespace {
 
 using meta::Shape;
 
-// A pointer or a list in Go may be null or absent; a plain struct, number or required text is always written.
-Member::Blank blank_of(const meta::Field& field) {
+// A pointer in Go may be absent; a plain struct, number or required text is always written, and a required list that
+// holds nothing is null. Where a table of ours does not say which it is, go_json.h does.
+Member::Blank blank_of(const meta::Type& record, const meta::Field& field) {
+  if (const builtin::GoField* known = builtin::go_field(record, field.name)) return known->blank;
   switch (field.type->shape) {
     case Shape::Record: return Member::Blank::Always;
     case Shape::Bool:
@@ -23,7 +26,10 @@ Member::Blank blank_of(const meta::Field& field) {
     case Shape::String: return field.required ? Member::Blank::Always : Member::Blank::Omit;
     case Shape::Bytes:
     case Shape::List:
-    case Shape::Map: return field.required ? Member::Blank::Keep : Member::Blank::Omit;
+    case Shape::Map: return field.required ? Member::Blank::Null : Member::Blank::Omit;
+    // A time that is no pointer; quantities and ports that are none stand in go_json.h.
+    case Shape::Scalar:
+      return field.type->schema().text("format") == "date-time" ? Member::Blank::Null : Member::Blank::Keep;
     default: return Member::Blank::Keep;
   }
 }
@@ -119,7 +125,7 @@ const Schema& BuiltinSchemas::of(const meta::Type& type) {
       }
       for (const meta::Field& field : type.fields) {
         Member member{.name = std::string(field.name), .schema = &of_field(field), .required = field.required};
-        member.blank = blank_of(field);
+        member.blank = blank_of(type, field);
         if (!field.default_json.empty()) {
           auto value = json::parse(field.default_json);
           if (!value) throw_error(value.error(), field.name);

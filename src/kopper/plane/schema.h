@@ -29,6 +29,7 @@ struct Member {
     Keep,    // as it was sent
     Omit,    // empty is absent
     Always,  // absent is empty: `resources: {}`
+    Null,    // absent and empty are null: `rules: null`
   };
   Blank blank = Blank::Keep;
   std::optional<json::Value> default_value;
