@@ -4,6 +4,8 @@
 
 #include "kopper/base/error.h"
 #include "kopper/base/log.h"
+#include "kopper/plane/garbage.h"
+#include "kopper/plane/namespaces.h"
 #include "kopper/plane/save.h"
 
 namespace kopper::plane {
@@ -48,7 +50,17 @@ Plane::Plane(PlaneOptions options)
 
 Plane::~Plane() = default;
 
+// They follow each other's changes through the state, and share one queue.
+struct Plane::Controllers {
+  explicit Controllers(Core& core) : garbage(core, chores), namespaces(core, chores) {}
+
+  Chores chores;
+  GarbageCollector garbage;
+  NamespaceLifecycle namespaces;
+};
+
 Task<> Plane::start() {
+  if (options_.controllers) controllers_ = std::make_unique<Controllers>(core_);
   co_await core_.state.load();
   for (const char* name : {"default", "kube-system", "kube-public", "kube-node-lease"}) {
     if (core_.state.table("namespaces").find("", name)) continue;

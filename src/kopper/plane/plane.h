@@ -18,6 +18,7 @@ struct PlaneOptions {
   Storage* storage = nullptr;  // null: memory only. Outlives the plane
   Gate* gate = nullptr;        // null: everybody is an administrator. Outlives the plane
   StateOptions state;
+  bool controllers = true;          // garbage collection and the end of namespaces
   std::string version = "v1.37.1";  // what /version says, with +kopper
 };
 
@@ -46,6 +47,7 @@ class Plane final : public http::Handler {
   void serve(std::string subresource, Verb verb) { special_[std::move(subresource)] = std::move(verb); }
 
  private:
+  struct Controllers;
   Task<http::Response> dispatch(Call& call);
   Task<http::Response> dispatch_path(Call& call);
 
@@ -56,7 +58,7 @@ class Plane final : public http::Handler {
   Core core_;
   Discovery discovery_;
   std::map<std::string, Verb, std::less<>> special_;
-  rt::Scope tasks_;
+  std::unique_ptr<Controllers> controllers_;
 };
 
 }  // namespace kopper::plane

@@ -105,5 +105,60 @@ TEST_F(PlaneTest, FinalizerHoldsADeletion) {
   EXPECT_EQ(ask("GET", std::string(kMaps) + "/a").status, 404);
 }
 
+TEST_F(PlaneTest, WhatNobodyOwnsGoes) {
+  const Answer owner = ask("POST", kMaps, R"({"metadata":{"name":"owner"}})");
+  const std::string refs = fmt::format(R"([{{"apiVersion":"v1","kind":"ConfigMap","name":"owner","uid":"{}"}}])",
+                                       owner.body["metadata"].text("uid"));
+  ask("POST", kMaps, fmt::format(R"({{"metadata":{{"name":"child","ownerReferences":{}}}}})", refs));
+  loop_.poll();
+  EXPECT_EQ(ask("GET", std::string(kMaps) + "/child").status, 200);
+  ask("DELETE", std::string(kMaps) + "/owner");
+  loop_.poll();
+  EXPECT_EQ(ask("GET", std::string(kMaps) + "/child").status, 404);
+}
+
+TEST_F(PlaneTest, ForegroundOwnerGoesLast) {
+  const Answer owner = ask("POST", kMaps, R"({"metadata":{"name":"owner"}})");
+  const std::string refs =
+      fmt::format(R"([{{"apiVersion":"v1","kind":"ConfigMap","name":"owner","uid":"{}","blockOwnerDeletion":true}}])",
+                  owner.body["metadata"].text("uid"));
+  ask("POST", kMaps,
+      fmt::format(R"({{"metadata":{{"name":"child","finalizers":["example.com/wait"],"ownerReferences":{}}}}})", refs));
+  ask("DELETE", std::string(kMaps) + "/owner?propagationPolicy=Foreground");
+  loop_.poll();
+  EXPECT_EQ(ask("GET", std::string(kMaps) + "/owner").status, 200);
+  EXPECT_NE(ask("GET", std::string(kMaps) + "/child").body["metadata"].text("deletionTimestamp"), "");
+  ask("PATCH", std::string(kMaps) + "/child", R"({"metadata":{"finalizers":null}})", "application/merge-patch+json");
+  loop_.poll();
+  EXPECT_EQ(ask("GET", std::string(kMaps) + "/child").status, 404);
+  EXPECT_EQ(ask("GET", std::string(kMaps) + "/owner").status, 404);
+}
+
+TEST_F(PlaneTest, OrphansStay) {
+  const Answer owner = ask("POST", kMaps, R"({"metadata":{"name":"owner"}})");
+  const std::string refs = fmt::format(R"([{{"apiVersion":"v1","kind":"ConfigMap","name":"owner","uid":"{}"}}])",
+                                       owner.body["metadata"].text("uid"));
+  ask("POST", kMaps, fmt::format(R"({{"metadata":{{"name":"child","ownerReferences":{}}}}})", refs));
+  ask("DELETE", std::string(kMaps) + "/owner?propagationPolicy=Orphan");
+  loop_.poll();
+  EXPECT_EQ(ask("GET", std::string(kMaps) + "/owner").status, 404);
+  EXPECT_TRUE(ask("GET", std::string(kMaps) + "/child").body["metadata"]["ownerReferences"].is_null());
+}
+
+TEST_F(PlaneTest, NamespaceTakesItsContentAlong) {
+  ask("POST", "/api/v1/namespaces", R"({"metadata":{"name":"n"},"spec":{"finalizers":["kubernetes"]}})");
+  ask("POST", "/api/v1/namespaces/n/configmaps", R"({"metadata":{"name":"free"}})");
+  ask("POST", "/api/v1/namespaces/n/configmaps", R"({"metadata":{"name":"held","finalizers":["example.com/wait"]}})");
+  ask("DELETE", "/api/v1/namespaces/n");
+  loop_.poll();
+  EXPECT_EQ(ask("GET", "/api/v1/namespaces/n").body["status"].text("phase"), "Terminating");
+  EXPECT_EQ(ask("GET", "/api/v1/namespaces/n/configmaps/free").status, 404);
+  EXPECT_EQ(ask("POST", "/api/v1/namespaces/n/configmaps", R"({"metadata":{"name":"late"}})").status, 403);
+  ask("PATCH", "/api/v1/namespaces/n/configmaps/held", R"({"metadata":{"finalizers":null}})",
+      "application/merge-patch+json");
+  loop_.poll();
+  EXPECT_EQ(ask("GET", "/api/v1/namespaces/n").status, 404);
+}
+
 }  // namespace
 }  // namespace kopper::plane

@@ -1,4 +1,6 @@
 // delete and deletecollection.
+#include "kopper/plane/remove.h"
+
 #include <fmt/format.h>
 
 #include "kopper/plane/body.h"
@@ -11,26 +13,6 @@ struct Removed {
   StoredRef stored;  // null: it is gone
   json::Value value;
 };
-
-bool has_finalizer(const json::Value& metadata, std::string_view name) {
-  const json::Array* all = metadata["finalizers"].as_array();
-  if (all == nullptr) return false;
-  for (const json::Value& one : *all)
-    if (one.as_string() != nullptr && *one.as_string() == name) return true;
-  return false;
-}
-
-void set_finalizer(json::Value& metadata, std::string_view name, bool wanted) {
-  if (has_finalizer(metadata, name) == wanted) return;
-  json::Value& all = metadata["finalizers"];
-  if (!all.is_array()) all = json::Array();
-  if (wanted) {
-    all.as_array()->emplace_back(name);
-  } else {
-    std::erase_if(*all.as_array(), [&](const json::Value& one) { return one == json::Value(name); });
-    if (all.as_array()->empty()) metadata.as_object()->erase("finalizers");
-  }
-}
 
 void check(const json::Value& options) {
   Problems problems;
@@ -130,6 +112,46 @@ Task<Removed> remove_one(Core& core, Call& call, StoredRef target, json::Value o
 }
 
 }  // namespace
+
+bool has_finalizer(const json::Value& metadata, std::string_view name) {
+  const json::Array* all = metadata["finalizers"].as_array();
+  if (all == nullptr) return false;
+  for (const json::Value& one : *all)
+    if (one.as_string() != nullptr && *one.as_string() == name) return true;
+  return false;
+}
+
+void set_finalizer(json::Value& metadata, std::string_view name, bool wanted) {
+  if (has_finalizer(metadata, name) == wanted) return;
+  json::Value& all = metadata["finalizers"];
+  if (!all.is_array()) all = json::Array();
+  if (wanted) {
+    all.as_array()->emplace_back(name);
+  } else {
+    std::erase_if(*all.as_array(), [&](const json::Value& one) { return one == json::Value(name); });
+    if (all.as_array()->empty()) metadata.as_object()->erase("finalizers");
+  }
+}
+
+bool has_finalizer(const Stored& object, std::string_view name) {
+  // Most objects have none: their text is not worth parsing.
+  return object.json.find(name) != std::string::npos && has_finalizer(object.value()["metadata"], name);
+}
+
+// outlives: tables are never destroyed before the server
+Task<> remove_as_system(Core& core, Table& table, StoredRef object, json::Value options, std::string user) {
+  Call call;
+  call.user.name = std::move(user);
+  call.user.groups = {"system:serviceaccounts", "system:serviceaccounts:kube-system", "system:authenticated"};
+  call.resource = core.catalog.find_table(table.name());
+  if (!call.resource) co_return;
+  call.info.verb = "delete";
+  call.info.namespace_ = object->namespace_;
+  call.info.name = object->name;
+  options["preconditions"]["uid"] = object->uid;
+  if (!table.find(object->namespace_, object->name)) co_return;
+  co_await remove_one(core, call, object, std::move(options));
+}
 
 Task<http::Response> remove(Core& core, Call& call) {
   const Output output = negotiate(call.info, call.header("accept"));

@@ -84,6 +84,11 @@ ResourceRef Catalog::find_any(std::string_view group_name, std::string_view plur
   return nullptr;
 }
 
+ResourceRef Catalog::find_table(std::string_view table) const {
+  const std::size_t dot = table.find('.');
+  return find_any(dot == std::string_view::npos ? "" : table.substr(dot + 1), table.substr(0, dot));
+}
+
 void Catalog::each(const std::function<void(const ResourceRef&)>& visit) const {
   for (const Group& g : groups_)
     for (const Version& v : g.versions)

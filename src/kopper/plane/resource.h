@@ -90,6 +90,8 @@ class Catalog {
   ResourceRef find_kind(std::string_view group, std::string_view version, std::string_view kind) const;
   // Any version of a group's resource, the preferred first.
   ResourceRef find_any(std::string_view group, std::string_view plural) const;
+  // Of a table's name: "deployments.apps".
+  ResourceRef find_table(std::string_view table) const;
   const Group* group(std::string_view name) const;
   const std::deque<Group>& groups() const { return groups_; }
   // Every group-resource once.

@@ -161,7 +161,7 @@ void State::index(Table& table, const StoredRef& before, const StoredRef& after)
     }
   }
   if (!after) return;
-  if (!before || before->uid != after->uid) uids_[after->uid] = &table;
+  uids_[after->uid] = {&table, after};
   for (const std::string& owner : after->owners) owned_[owner].insert({&table, {after->namespace_, after->name}});
 }
 
@@ -169,6 +169,11 @@ void State::publish(Table& table, Change change) {
   for (const auto& listener : listeners_) listener(table, change);
   table.remember(std::move(change));
   table.changed_.wake_all();
+}
+
+std::pair<Table*, StoredRef> State::find_uid(const std::string& uid) const {
+  const auto at = uids_.find(uid);
+  return at == uids_.end() ? std::pair<Table*, StoredRef>() : at->second;
 }
 
 std::vector<std::pair<Table*, StoredRef>> State::owned_by(const std::string& uid) const {

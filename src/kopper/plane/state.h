@@ -122,6 +122,8 @@ class State {
 
   // Where objects are that name `uid` as an owner.
   std::vector<std::pair<Table*, StoredRef>> owned_by(const std::string& uid) const;
+  // Null when there is none.
+  std::pair<Table*, StoredRef> find_uid(const std::string& uid) const;
   bool exists(const std::string& uid) const { return uids_.contains(uid); }
   // Told of every change, before anybody else runs.
   void on_change(std::function<void(Table&, const Change&)> listener) { listeners_.push_back(std::move(listener)); }
@@ -137,7 +139,7 @@ class State {
   std::uint64_t revision_ = 0;
   std::uint64_t loaded_ = 0;  // what happened before this is not remembered
   std::unordered_map<std::string, std::set<std::pair<Table*, Table::Place>>> owned_;  // by owner's uid
-  std::unordered_map<std::string, Table*> uids_;
+  std::unordered_map<std::string, std::pair<Table*, StoredRef>> uids_;
   std::vector<std::function<void(Table&, const Change&)>> listeners_;
 };
 
