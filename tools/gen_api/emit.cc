@@ -118,8 +118,19 @@ std::map<std::string, std::string> emit(const std::vector<Group>& groups, const 
       list += "\n  " + name;
     }
   }
+  if (options.definitions) list += "\n  definitions.cc";
   out["sources.cmake"] = list + ")\n";
   return out;
+}
+
+std::string emit_definitions(const Document& document) {
+  std::string out(kMark);
+  out += "// clang-format off\n#include \"kopper/api/definitions.h\"\n\nnamespace kopper::api {\nnamespace {\n\n";
+  out += "constexpr Definition kDefinitions[] = {\n";
+  for (const auto& [name, schema] : document.schemas())
+    out += fmt::format("    {{{}, R\"j({})j\"}},\n", literal(name), json::dump(schema));
+  out += "};\n\n}  // namespace\n\nstd::span<const Definition> definitions() { return kDefinitions; }\n\n";
+  return out + "}  // namespace kopper::api\n";
 }
 
 }  // namespace kopper::gen

@@ -149,6 +149,23 @@ TEST(Reduce, LosesNothingThatTheGeneratorReads) {
   EXPECT_THAT(files.at("shop_v1.h"), HasSubstr(".plural = \"orders\", .scope = ::kopper::Scope::Cluster}"));
 }
 
+TEST(Reduce, KeepsWhatAGroupRefersTo) {
+  const auto full = document(R"("io.k8s.api.apps.v1.A":{"allOf":[{"$ref":"#/components/schemas/other.B"}]},
+                                "other.B":{"description":"prose","items":{"$ref":"#/components/schemas/other.C"}},
+                                "other.C":{"type":"object"},"other.D":{"type":"object"})");
+  const auto text = reduce(full, {"apps/v1"}).at("others.json");
+  EXPECT_THAT(text, HasSubstr(R"("other.B":{"items":{"$ref":"#/components/schemas/other.C"}},)"));
+  EXPECT_THAT(text, HasSubstr(R"("other.C":{"type":"object"})"));
+  EXPECT_THAT(text, Not(HasSubstr("other.D")));
+}
+
+TEST(Definitions, AreTheSchemasByName) {
+  const auto text = emit_definitions(document(R"("b.B":{"type":"object"},"a.A":{"format":"x\"y"})"));
+  EXPECT_THAT(text, HasSubstr(R"(    {"a.A", R"j({"format":"x\"y"})j"},)"
+                              "\n"
+                              R"(    {"b.B", R"j({"type":"object"})j"},)"));
+}
+
 // The types of somebody's custom resource, from the document that a real API server serves for it.
 TEST(CustomResource, DecodesAndEncodes) {
   using shop::cachev1alpha1::Memcached;

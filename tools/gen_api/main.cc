@@ -29,6 +29,7 @@ constexpr std::string_view kUsage =
   --order      lines "schema: member member ...": the order of members in C++
   --namespace  default kopper::api; types of apps/v1 go in NS::appsv1
   --include    how the output is included, default kopper/api/gen
+  --definitions  also write the schemas themselves: the library's own are told by its local API server
 )";
 
 struct Arguments {
@@ -77,6 +78,8 @@ Arguments parse(const std::vector<std::string>& args) {
       out.options.include = value();
     } else if (args[i] == "--check") {
       out.check = true;
+    } else if (args[i] == "--definitions") {
+      out.options.definitions = true;
     } else if (args[i] == "--reduce") {
       out.reduce = true;
     } else {
@@ -126,8 +129,9 @@ int run(const std::vector<std::string>& args) {
   const auto arguments = parse(args);
   const auto document = Document::load(arguments.inputs);
   const auto order = arguments.order.empty() ? Order{} : read_order(arguments.order);
-  const auto files = arguments.reduce ? reduce(document, arguments.groups)
-                                      : emit(build_model(document, order, arguments.options), arguments.options);
+  auto files = arguments.reduce ? reduce(document, arguments.groups)
+                                : emit(build_model(document, order, arguments.options), arguments.options);
+  if (arguments.options.definitions && !arguments.reduce) files["definitions.cc"] = emit_definitions(document);
   if (arguments.check) return check(arguments.out, files);
   write(arguments.out, files);
   return 0;

@@ -57,6 +57,7 @@ struct Options {
   std::set<std::string> groups{};  // "apps/v1"; empty: every group with a kind that the library does not have
   std::string namespace_ = "kopper::api";
   std::string include = "kopper/api/gen";  // where users include the output from
+  bool definitions = false;                // also write the schemas themselves
 };
 
 std::vector<Group> build_model(const Document& document, const Order& order, const Options& options);

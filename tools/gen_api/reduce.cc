@@ -12,7 +12,9 @@ constexpr auto kKept = std::to_array<std::string_view>(
     {"type", "format", "properties", "items", "additionalProperties", "allOf", "$ref", "required", "default",
      "x-kubernetes-group-version-kind", "x-kubernetes-list-type", "x-kubernetes-list-map-keys", "x-kubernetes-map-type",
      "x-kubernetes-patch-strategy", "x-kubernetes-patch-merge-key", "x-kubernetes-int-or-string",
-     "x-kubernetes-preserve-unknown-fields"});
+     "x-kubernetes-preserve-unknown-fields",
+     // not read by the generator, but told by the local API server
+     "enum", "oneOf", "x-kubernetes-unions"});
 
 json::Value reduced(const json::Value& schema) {
   const auto* object = schema.as_object();
@@ -37,6 +39,38 @@ json::Value reduced(const json::Value& schema) {
 json::Value path_item(const GroupVersionKind& gvk) {
   json::Object kind{{"group", gvk.group}, {"version", gvk.version}, {"kind", gvk.kind}};
   return json::Object{{"get", json::Object{{"x-kubernetes-group-version-kind", std::move(kind)}}}};
+}
+
+// What `schema` points to.
+void add_refs(const json::Value& schema, std::vector<std::string>& out) {
+  if (const auto* object = schema.as_object()) {
+    for (const auto& [key, value] : *object) {
+      if (key == "$ref" && value.is_string()) out.emplace_back(ref_of(schema));
+      add_refs(value, out);
+    }
+  } else if (const auto* array = schema.as_array()) {
+    for (const auto& value : *array) add_refs(value, out);
+  }
+}
+
+// The schemas outside of `groups` that those inside need.
+std::map<std::string, json::Value> others(const Document& document, const std::vector<std::string>& groups) {
+  const auto inside = [&](const std::string& name) {
+    return std::ranges::find(groups, split_name(name).key()) != groups.end();
+  };
+  std::vector<std::string> open;
+  for (const auto& [name, schema] : document.schemas())
+    if (inside(name) && !is_list_kind(schema)) add_refs(schema, open);
+  std::map<std::string, json::Value> out;
+  while (!open.empty()) {
+    const auto name = std::move(open.back());
+    open.pop_back();
+    const auto* schema = document.schema(name);
+    if (schema == nullptr || inside(name) || out.contains(name)) continue;
+    add_refs(*schema, open);
+    out.emplace(name, reduced(*schema));
+  }
+  return out;
 }
 
 std::string path_of(const GroupVersionKind& gvk, const Endpoint& endpoint) {
@@ -69,6 +103,13 @@ std::map<std::string, std::string> reduce(const Document& document, const std::v
     out[file] = fmt::format("{{\"openapi\":\"3.0.0\",\"paths\":{{{}}},\"components\":{{\"schemas\":{{{}}}}}}}\n", paths,
                             schemas);
   }
+  const auto outside = others(document, groups);
+  if (outside.empty()) return out;
+  std::string schemas;
+  for (const auto& [name, schema] : outside)
+    schemas += fmt::format("{}\n{}:{}", schemas.empty() ? "" : ",", json::dump(json::Value(name)), json::dump(schema));
+  out["others.json"] =
+      fmt::format("{{\"openapi\":\"3.0.0\",\"paths\":{{}},\"components\":{{\"schemas\":{{{}}}}}}}\n", schemas);
   return out;
 }
 

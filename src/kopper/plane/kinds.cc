@@ -107,7 +107,7 @@ const std::vector<Row>& rows() {
       {of<api::rbacv1::Role>()},
 
       {of<api::storagev1::CSIDriver>()},
-      {of<api::storagev1::CSINode>()},
+      {of<api::storagev1::CSINode>(), "", "", kStatus},
       {of<api::storagev1::CSIStorageCapacity>()},
       {of<api::storagev1::StorageClass>(), "sc"},
       {of<api::storagev1::VolumeAttachment>(), "", "", kStatus},

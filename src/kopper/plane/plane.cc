@@ -44,7 +44,8 @@ Plane::Plane(PlaneOptions options)
       gate_(options_.gate != nullptr ? *options_.gate : open_),
       converter_(std::make_unique<SameVersion>()),
       core_(options_.storage, options_.state),
-      discovery_(core_.catalog, options_.version) {
+      discovery_(core_.catalog, options_.version),
+      openapi_(core_.catalog, options_.version) {
   core_.converter = converter_.get();
 }
 
@@ -97,6 +98,7 @@ Task<http::Response> Plane::handle(http::Request request) {
 
 Task<http::Response> Plane::dispatch_path(Call& call) {
   if (auto found = discovery_.answer(call)) co_return std::move(*found);
+  if (auto found = openapi_.answer(call)) co_return std::move(*found);
   co_return no_such_page();
 }
 

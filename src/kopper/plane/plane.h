@@ -9,6 +9,7 @@
 #include "kopper/http/handler.h"
 #include "kopper/plane/core.h"
 #include "kopper/plane/discovery/discovery.h"
+#include "kopper/plane/discovery/openapi.h"
 #include "kopper/plane/gate.h"
 #include "kopper/rt/scope.h"
 
@@ -57,6 +58,7 @@ class Plane final : public http::Handler {
   std::unique_ptr<Converter> converter_;
   Core core_;
   Discovery discovery_;
+  OpenApi openapi_;
   std::map<std::string, Verb, std::less<>> special_;
   std::unique_ptr<Controllers> controllers_;
 };

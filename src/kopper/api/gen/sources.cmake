@@ -22,4 +22,5 @@ set(KOPPER_GENERATED_SOURCES
   networking_v1.cc
   policy_v1.cc
   rbac_v1.cc
-  storage_v1.cc)
+  storage_v1.cc
+  definitions.cc)
