@@ -22,7 +22,7 @@ void track_update(const Resource& resource, const json::Value* old, json::Value&
 
 // Server-side apply: `live` (null when there is none) with `config` merged in, managedFields included. Throws Refusal
 // (409) naming the conflicts unless `force`.
-json::Value apply_config(const Resource& resource, const json::Value* live, json::Value config, const Manager& manager,
-                         bool force);
+json::Value apply_config(const Resource& resource, const json::Value* live, const json::Value& config,
+                         const Manager& manager, bool force);
 
 }  // namespace kopper::plane

@@ -2,6 +2,7 @@
 
 #include <fmt/format.h>
 
+#include "kopper/plane/apply/managers.h"
 #include "kopper/plane/behaviour.h"
 #include "kopper/plane/body.h"
 #include "kopper/plane/ownership.h"
@@ -52,11 +53,17 @@ json::Value options_of(const Call& call, const char* kind) {
   return out;
 }
 
+// Defaults, and every member in its place.
+void complete(const Resource& resource, json::Value& object) {
+  set_defaults(resource, object);
+  std::vector<std::string> unknown;
+  decode_object(resource, object, unknown);
+}
+
 Task<> mutated(Core& core, Call& call, Attempt& attempt) {
   if (core.admission == nullptr) co_return;
   co_await core.admission->mutate(call, attempt);
-  std::vector<std::string> unknown;
-  decode_object(*call.resource, attempt.object, unknown);
+  complete(*call.resource, attempt.object);
 }
 
 Manager manager_of(const Core& core, const Call& call, const std::string& subresource) {
@@ -77,23 +84,9 @@ Task<json::Value> in_version(Core& core, ResourceRef resource, StoredRef stored)
   co_return std::move(out.front());
 }
 
-// Whether a write would change nothing: times in managedFields do not count.
-bool same_content(const json::Value& a, const json::Value& b) {
-  const auto without = [](const json::Value& v) {
-    json::Value out = v;
-    json::Object& metadata = *out["metadata"].as_object();
-    metadata.erase("resourceVersion");
-    if (json::Value* managed = metadata.find("managedFields"); managed != nullptr && managed->is_array())
-      for (json::Value& entry : *managed->as_array())
-        if (entry.is_object()) entry.as_object()->erase("time");
-    return out;
-  };
-  return without(a) == without(b);
-}
-
 }  // namespace
 
-Task<Saved> save_new(Core& core, Call& call, json::Value object) {
+Task<Saved> save_new(Core& core, Call& call, json::Value object, bool tracked) {
   const ResourceRef resource = call.resource;
   settle_namespace(call, object);
   require_namespace(core, call);
@@ -119,16 +112,16 @@ Task<Saved> save_new(Core& core, Call& call, json::Value object) {
                   .old = {},
                   .options = options_of(call, "CreateOptions"),
                   .dry_run = call.dry_run()};
-  set_defaults(*resource, attempt.object);
+  complete(*resource, attempt.object);
+  if (tracked) track_update(*resource, nullptr, attempt.object, manager_of(core, call, call.info.subresource));
   co_await mutated(core, call, attempt);
-  set_defaults(*resource, attempt.object);
   prepare_create(*resource, attempt.object);
+
   if (core.complete) core.complete(call, attempt.object, nullptr);
   Problems problems;
   validate(*resource, attempt.object, nullptr, problems);
   if (!problems.empty())
     throw invalid(resource->group, resource->kind, attempt.object["metadata"].text("name"), problems);
-  track_update(*resource, nullptr, attempt.object, manager_of(core, call, call.info.subresource));
   if (core.admission != nullptr) co_await core.admission->validate(call, attempt);
 
   Table& table = core.state.table(resource->table());
@@ -164,7 +157,7 @@ Task<Saved> save(Core& core, Call& call, Edit edit, SaveOptions options) {
     if (!current) {
       if (!options.create) throw not_found(resource->subject(), call.info.name);
       json::Value fresh = edit(nullptr);
-      co_return co_await save_new(core, call, std::move(fresh));
+      co_return co_await save_new(core, call, std::move(fresh), options.tracked);
     }
     const json::Value old = co_await in_version(core, resource, current);
     json::Value next = edit(&old);
@@ -205,9 +198,10 @@ Task<Saved> save(Core& core, Call& call, Edit edit, SaveOptions options) {
                     .old = old,
                     .options = options_of(call, "UpdateOptions"),
                     .dry_run = call.dry_run()};
-    set_defaults(*resource, attempt.object);
+    complete(*resource, attempt.object);
+    if (options.tracked) track_update(*resource, &old, attempt.object, manager_of(core, call, options.subresource));
     co_await mutated(core, call, attempt);
-    set_defaults(*resource, attempt.object);
+
     if (options.subresource == "status") {
       prepare_status_update(*resource, attempt.object, old);
     } else {
@@ -217,7 +211,6 @@ Task<Saved> save(Core& core, Call& call, Edit edit, SaveOptions options) {
     Problems problems;
     validate(*resource, attempt.object, &old, problems);
     if (!problems.empty()) throw invalid(resource->group, resource->kind, call.info.name, problems);
-    if (options.tracked) track_update(*resource, &old, attempt.object, manager_of(core, call, options.subresource));
     if (core.admission != nullptr) co_await core.admission->validate(call, attempt);
 
     if (table.find(ns, call.info.name) != current) {
@@ -229,7 +222,7 @@ Task<Saved> save(Core& core, Call& call, Edit edit, SaveOptions options) {
     Saved out;
     out.value = attempt.object;
     if (call.dry_run()) co_return out;
-    if (same_content(attempt.object, old)) {
+    if (keep_times(old, attempt.object)) {
       out.stored = current;
       out.value = old;
       co_await core.state.durable(current->revision);

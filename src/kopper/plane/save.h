@@ -17,7 +17,8 @@ struct Saved {
 };
 
 // Makes an object: names it, fills in defaults, asks admission, validates, stores. `object` is decoded already.
-Task<Saved> save_new(Core& core, Call& call, json::Value object);
+// `tracked`: managedFields follow from it; false: it has them (apply).
+Task<Saved> save_new(Core& core, Call& call, json::Value object, bool tracked = true);
 
 // How a present object is to change: gets it in the version of the request (null: there is none, make one), returns
 // what it should be. Called again when somebody else was faster.

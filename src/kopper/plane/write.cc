@@ -105,7 +105,7 @@ Task<Saved> apply(Core& core, Call& call, std::string subresource) {
   const Edit edit = [&](const json::Value* current) {
     json::Value wanted = config;
     decode_strictly(call, resource, wanted);
-    return apply_config(resource, current, std::move(wanted), manager, force);
+    return apply_config(resource, current, wanted, manager, force);
   };
   SaveOptions options{.create = subresource.empty(), .tracked = false, .subresource = subresource};
   co_return co_await save(core, call, edit, options);
