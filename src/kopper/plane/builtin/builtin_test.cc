@@ -1,3 +1,4 @@
+#include <algorithm>
 #include <fstream>
 #include <sstream>
 
@@ -11,6 +12,7 @@
 #include "kopper/plane/builtin/defaults.h"
 #include "kopper/plane/builtin/strategy.h"
 #include "kopper/plane/builtin/test_kinds.h"
+#include "kopper/plane/table/table.h"
 
 // The cases of tests/golden/plane: what we make of a request, compared with what a real server made of it.
 namespace kopper::plane::builtin {
@@ -132,6 +134,34 @@ TEST_P(Golden, Updates) {
     finish(object);
     EXPECT_EQ(json::dump_pretty(object), json::dump_pretty(real)) << "update " << i;
     old = real;
+  }
+}
+
+TEST_P(Golden, Row) {
+  const Array& all = *answers()[request().text("name")].as_array();
+  const Value& recorded = all.back()["table"];
+  if (recorded.is_null()) return;
+  const auto last = std::find_if(all.rbegin(), all.rend(), [](const Value& one) {
+    return one["code"] == Value(200) ? !one["body"].is_null() : one["code"] == Value(201);
+  });
+  const std::string_view path = request().text("path");
+  const std::string_view resource = path.substr(path.rfind('/') + 1);
+  const auto& columns = table::columns(kind().group, resource);
+  Array ours = table::cells(kind().group, resource, (*last)["body"], {});
+  Array real = *recorded["cells"].as_array();
+  ASSERT_EQ(columns.size(), recorded["columns"].as_array()->size());
+  ASSERT_EQ(ours.size(), columns.size());
+  ASSERT_EQ(real.size(), columns.size());
+  for (std::size_t i = 0; i < columns.size(); ++i) {
+    const Value& column = recorded["columns"][i];
+    EXPECT_EQ(columns[i].name, column.text("name"));
+    EXPECT_EQ(columns[i].type, column.text("type"));
+    EXPECT_EQ(columns[i].format, column.text("format"));
+    EXPECT_EQ(Value(columns[i].priority), column["priority"]);
+    const bool age = columns[i].name == "Age" || columns[i].name == "Last Seen" || columns[i].name == "First Seen" ||
+                     columns[i].name == "Restarts";
+    if (age) continue;
+    EXPECT_EQ(json::dump(ours[i]), json::dump(real[i])) << columns[i].name;
   }
 }
 

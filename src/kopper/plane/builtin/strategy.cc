@@ -151,7 +151,8 @@ bool tolerates(const Value& toleration, std::string_view key) {
   return (named.empty() || named == key) && (effect.empty() || effect == "NoExecute");
 }
 
-void admit_pod(Value& pod) {
+// How long a pod stays on a node that does not answer, unless it says so itself.
+void tolerate_absence(Value& pod) {
   Value& spec = pod["spec"];
   for (const char* key : {"node.kubernetes.io/not-ready", "node.kubernetes.io/unreachable"}) {
     const Array* known = std::as_const(spec)["tolerations"].as_array();
@@ -161,6 +162,11 @@ void admit_pod(Value& pod) {
         .emplace_back(
             Object{{"key", key}, {"operator", "Exists"}, {"effect", "NoExecute"}, {"tolerationSeconds", 300}});
   }
+}
+
+void admit_pod(Value& pod) {
+  tolerate_absence(pod);
+  Value& spec = pod["spec"];
   if (std::as_const(spec)["priority"].is_null()) spec["priority"] = 0;
   if (std::as_const(spec)["preemptionPolicy"].is_null()) spec["preemptionPolicy"] = "PreemptLowerPriority";
 }
@@ -171,9 +177,9 @@ void admit_pod(Value& pod) {
 void keep_metadata(Value& object, const Value& old) {
   Value& metadata = object["metadata"];
   const Value& before = old["metadata"];
-  for (const char* member : {"uid", "creationTimestamp", "deletionTimestamp", "deletionGracePeriodSeconds"})
-    if (std::as_const(metadata)[member].is_null()) copy_member(metadata, before, member);
-  copy_member(metadata, before, "generation");
+  if (std::as_const(metadata)["uid"].is_null()) copy_member(metadata, before, "uid");
+  for (const char* member : {"creationTimestamp", "deletionTimestamp", "deletionGracePeriodSeconds", "generation"})
+    copy_member(metadata, before, member);
   if (Object* all = metadata.as_object()) all->erase("selfLink");
 }
 
@@ -188,6 +194,32 @@ bool counts(const Strategy& strategy, KindName kind, const Value& object, const 
   if (is(kind, "apps", "Deployment") && object["metadata"]["annotations"] != old["metadata"]["annotations"])
     return true;
   return !same(object, old, strategy.counted);
+}
+
+// What was allocated for a service stays, when the client leaves it out.
+void keep_allocated(Value& service, const Value& old) {
+  Value& spec = service["spec"];
+  const Value& before = old["spec"];
+  const auto needs_ip = [](const Value& one) { return one.text("type") != "ExternalName"; };
+  const auto needs_ports = [](const Value& one) {
+    return one.text("type") == "NodePort" || one.text("type") == "LoadBalancer";
+  };
+  if (needs_ip(before) && needs_ip(spec) && std::as_const(spec)["clusterIP"].is_null() &&
+      std::as_const(spec)["clusterIPs"].is_null()) {
+    copy_member(spec, before, "clusterIP");
+    copy_member(spec, before, "clusterIPs");
+  }
+  if (!needs_ports(before) || !needs_ports(spec)) return;
+  if (std::as_const(spec)["healthCheckNodePort"].is_null()) copy_member(spec, before, "healthCheckNodePort");
+  const Array* old_ports = before["ports"].as_array();
+  Array* ports = spec["ports"].as_array();
+  if (old_ports == nullptr || ports == nullptr) return;
+  for (Value& port : *ports) {
+    if (!port.is_object() || !std::as_const(port)["nodePort"].is_null()) continue;
+    for (const Value& one : *old_ports)
+      if (one["port"] == std::as_const(port)["port"] && one["protocol"] == std::as_const(port)["protocol"])
+        copy_member(port, one, "nodePort");
+  }
 }
 
 // A field of a service that is only set for another type goes away with that type, unless the client changed it too.
@@ -280,9 +312,12 @@ void prepare_update(KindName kind, Value& object, const Value& old) {
   const Strategy& strategy = strategy_of(kind);
   keep_metadata(object, old);
   if (strategy.status) copy_member(object, old, "status");
-  if (is(kind, "", "Namespace")) {
+  if (is(kind, "", "Pod")) {
+    tolerate_absence(object);
+  } else if (is(kind, "", "Namespace")) {
     copy_member(object["spec"], old["spec"], "finalizers");
   } else if (is(kind, "", "Service")) {
+    keep_allocated(object, old);
     drop_by_type(object, old);
   } else if (is(kind, "apps", "DaemonSet")) {
     daemon_generation(object, old);

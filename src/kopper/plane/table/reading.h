@@ -1,0 +1,32 @@
+#pragma once
+
+#include <chrono>
+#include <cstdint>
+#include <optional>
+#include <string>
+#include <string_view>
+
+#include "kopper/json/value.h"
+
+// Reading JSON that may be of any shape, for printing: what is not there reads as nothing.
+namespace kopper::plane::table {
+
+using json::Array;
+using json::Object;
+using json::Value;
+
+const Array& items(const Value& value);
+const Object& members(const Value& value);
+std::string text(const Value& value);
+std::int64_t number(const Value& value);
+std::optional<std::chrono::sys_seconds> time_of(const Value& value);
+// The condition of that type in a status; null when there is none.
+const Value& condition(const Value& status, std::string_view type);
+
+// `fallback` when empty.
+std::string or_else(std::string value, std::string_view fallback);
+// `fallback` when absent.
+std::string text_or(const Value& value, std::string_view fallback);
+std::string trimmed(std::string_view value);
+
+}  // namespace kopper::plane::table
