@@ -51,6 +51,12 @@ endif()
 # Boost 1.81 without its CMake packages: the 1.74 ones of a stock Debian would shadow it.
 add_compile_definitions(BOOST_ASIO_NO_DEPRECATED BOOST_ASIO_SEPARATE_COMPILATION)
 
+# What Debian has as archives goes into the program: less to load and to relocate at start, and only the pages that are
+# used in memory. OpenSSL reads its openssl.cnf and its provider modules as before.
+if(KOPPER_STATIC_LIBS)
+  set(CMAKE_FIND_LIBRARY_SUFFIXES .a .so)
+endif()
+
 find_package(Threads REQUIRED)
 find_package(fmt REQUIRED)
 find_package(simdjson REQUIRED)
