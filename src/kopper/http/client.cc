@@ -255,10 +255,9 @@ const Client::Tls& Client::tls() {
       tls_->options.key_pem == options.key_pem && tls_->options.insecure == options.insecure) {
     return *tls_;
   }
-  options.alpn = {"http/1.1"};
-  auto only_h1 = rt::TlsContext::client(options);
   options.alpn = {"h2", "http/1.1"};
   auto any = rt::TlsContext::client(options);
+  auto only_h1 = any.offering({"http/1.1"});
   tls_.emplace(std::move(options), std::move(any), std::move(only_h1));
   return *tls_;
 }

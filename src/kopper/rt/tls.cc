@@ -132,9 +132,15 @@ TlsContext TlsContext::client(const TlsClientOptions& options) {
     SSL_CTX_set_default_verify_paths(ctx);
   }
   if (!options.cert_pem.empty() || !options.key_pem.empty()) use_key(ctx, options.cert_pem, options.key_pem, "client");
-  if (!impl->alpn.empty()) {
-    SSL_CTX_set_alpn_protos(ctx, bytes_of(impl->alpn), static_cast<unsigned>(impl->alpn.size()));
-  }
+  return TlsContext(impl);
+}
+
+TlsContext TlsContext::offering(const std::vector<std::string>& alpn) const {
+  const auto impl = std::make_shared<Impl>();
+  SSL_CTX_up_ref(impl_->ctx.get());
+  impl->ctx.reset(impl_->ctx.get());
+  impl->alpn = alpn_wire(alpn);
+  impl->verify = impl_->verify;
   return TlsContext(impl);
 }
 
@@ -247,6 +253,8 @@ void TlsStream::Impl::open(const std::string& server_name, bool as_client) {
   SSL_set_verify(s, mode, on_verify<Impl>);
   if (!as_client) return SSL_set_accept_state(s);
   SSL_set_connect_state(s);
+  const auto& alpn = context.impl_->alpn;
+  if (!alpn.empty()) SSL_set_alpn_protos(s, bytes_of(alpn), static_cast<unsigned>(alpn.size()));
   auto* param = SSL_get0_param(s);
   X509_VERIFY_PARAM_set_hostflags(param, X509_CHECK_FLAG_NO_PARTIAL_WILDCARDS | X509_CHECK_FLAG_NEVER_CHECK_SUBJECT);
   bool ok = true;

@@ -202,6 +202,18 @@ TEST(Tls, AlpnIsOptional) {
   EXPECT_EQ(both.server->alpn(), "");
 }
 
+TEST(Tls, OneContextOffersOtherProtocols) {
+  Loop loop(ClockMode::Manual);
+  const auto client = TlsContext::client(client_options());
+  Both both;
+  loop.run(drive(&both, client.offering({"http/1.1"}), TlsContext::server(server_options()), "api.example"));
+  ASSERT_TRUE(both.client && both.server) << both.client_error << both.server_error;
+  EXPECT_EQ(both.client->alpn(), "http/1.1");
+  both = Both();
+  loop.run(drive(&both, client.offering({"http/1.1"}), TlsContext::server(server_options()), "wrong.example"));
+  EXPECT_FALSE(both.client) << "trust is the same";
+}
+
 TEST(Tls, InsecureChecksNothing) {
   Loop loop(ClockMode::Manual);
   TlsClientOptions options;
