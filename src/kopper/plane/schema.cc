@@ -4,6 +4,7 @@
 #include <numeric>
 
 #include "kopper/base/error.h"
+#include "kopper/plane/apply/atomic_types.h"
 #include "kopper/plane/builtin/go_json.h"
 
 namespace kopper::plane {
@@ -116,6 +117,7 @@ const Schema& BuiltinSchemas::of(const meta::Type& type) {
       break;
     case Shape::Record: {
       out.type = Schema::Type::Object;
+      out.atomic = is_atomic_type(type);
       std::vector<Member> members;
       members.reserve(type.fields.size() + 2);
       if (type.kind != nullptr) {

@@ -65,6 +65,7 @@ struct FieldWrite {
   const Schema& schema;          // of the object in api_version
   std::string_view manager;      // "": "unknown"
   std::string_view api_version;  // of the request, "apps/v1"
+  std::string_view kind = {};    // of the object; "": not checked
   std::string_view subresource = {};
   api::Time now = {};
   FieldFilter filter = {};  // what this endpoint writes (reset_fields.h)

@@ -212,19 +212,22 @@ void record_update(Managers& managers, const json::Value& before, const json::Va
     ManagedEntry* there = managers.find(self);
     if (there == nullptr) there = &managers.entries().emplace_back(std::move(self));
     there->fields |= std::move(written);
-    there->time = write.now;
+    // A Scale is of another version than its object, and the time is lost between the two.
+    there->time = write.subresource == "scale" ? api::Time() : write.now;
   }
   cap_updaters(managers);
 }
 
 // ---- apply ----------------------------------------------------------------------------------------------------------
 
-std::string describe(const json::Value& object) {
-  const std::string_view api_version = object.text("apiVersion");
-  const json::Value& metadata = object["metadata"];
-  return fmt::format("{}/{}; {}{}, Kind={}", metadata.text("namespace"), metadata.text("name"),
-                     api_version.contains('/') ? "" : "/", api_version, object.text("kind"));
+// "apps/v1, Kind=Deployment", "/v1, Kind=Pod"
+std::string kind_of(const json::Value& object) {
+  const std::string_view version = object.text("apiVersion");
+  return fmt::format("{}{}, Kind={}", version.contains('/') ? "" : "/", version, object.text("kind"));
 }
+
+// The server gives no reason for these.
+Refusal failed(std::string message) { return {500, "", std::move(message)}; }
 
 // Takes from `merged` what the manager applied last time and does not any more, unless others own it.
 json::Value prune(json::Value merged, const Managers& managers, const ManagedEntry& last, const FieldWrite& write,
@@ -265,15 +268,15 @@ json::Value prune(json::Value merged, const Managers& managers, const ManagedEnt
 }
 
 void check(const json::Value& config, const FieldWrite& write) {
-  const std::string_view version = config.text("apiVersion");
-  if (version != write.api_version)
-    throw bad_request(
-        fmt::format("Incorrect version specified in apply patch. Specified patch version: {}, expected: {}", version,
-                    write.api_version));
+  const bool other_kind = !write.kind.empty() && config.text("kind") != write.kind;
+  if (other_kind || config.text("apiVersion") != write.api_version)
+    throw bad_request(fmt::format("invalid object type: {}", kind_of(config)));
   if (config["metadata"]["managedFields"].is_array()) throw bad_request("metadata.managedFields must be nil");
   const std::string problems = check_config(config, write.schema);
   if (!problems.empty())
-    throw internal(fmt::format("failed to create typed patch object ({}): {}", describe(config), problems));
+    throw failed(fmt::format("failed to create typed patch object ({}/{}; {}): {}",
+                             config["metadata"].text("namespace"), config["metadata"].text("name"), kind_of(config),
+                             problems));
 }
 
 // Fields that client-side apply set last and that nobody has changed since.
@@ -309,7 +312,7 @@ Applied apply_once(const json::Value& live, const json::Value& config, const Fie
   const ByVersion versions(write);
   reconcile(managers, versions);
   auto merged = merge(live, config, write.schema);
-  if (!merged) throw internal(fmt::format("failed to merge config: {}", merged.error()));
+  if (!merged) throw failed(fmt::format("failed to merge config: {}", merged.error()));
 
   ManagedEntry self = identity_of(write, Operation::Apply);
   self.fields = fields_of(config, write.schema);
@@ -375,7 +378,7 @@ void update_managers(const json::Value& before, json::Value& after, const FieldW
 
 Applied apply_config(const json::Value& live, const json::Value& config, const FieldWrite& write, bool force) {
   auto decoded = Managers::decode(live["metadata"]["managedFields"]);
-  if (!decoded) throw internal(fmt::format("failed to decode managed fields: {}", decoded.error().what));
+  if (!decoded) throw failed(fmt::format("failed to decode managed fields: {}", decoded.error().what));
   Managers managers = std::move(*decoded);
   check(config, write);
   if (managers.empty() && !live.is_null()) {

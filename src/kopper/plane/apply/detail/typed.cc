@@ -42,7 +42,7 @@ std::expected<PathElement, std::string> key_of(const Schema& list, const json::V
 
 const json::Value* blank_of(const Schema* schema, const Member* member) {
   if (member == nullptr || schema->builtin == nullptr) return nullptr;
-  if (member->blank == Member::Blank::Keep) return member->required ? &kNull : nullptr;
+  if (member->blank == Member::Blank::Null) return &kNull;
   if (member->blank != Member::Blank::Always) return nullptr;
   switch (member->schema->type) {
     case Schema::Type::Object: return &kEmptyObject;
