@@ -69,6 +69,7 @@ find_package(PkgConfig REQUIRED)
 pkg_check_modules(nghttp2 REQUIRED IMPORTED_TARGET libnghttp2)
 pkg_check_modules(re2 REQUIRED IMPORTED_TARGET re2)
 pkg_check_modules(yaml REQUIRED IMPORTED_TARGET yaml-0.1)
+pkg_check_modules(sqlite REQUIRED IMPORTED_TARGET sqlite3)
 pkg_check_modules(zstd REQUIRED IMPORTED_TARGET libzstd)
 
 function(kopper_test name)

@@ -7,6 +7,7 @@
 #include "kopper/plane/garbage.h"
 #include "kopper/plane/namespaces.h"
 #include "kopper/plane/save.h"
+#include "kopper/plane/subresources.h"
 
 namespace kopper::plane {
 namespace {
@@ -47,6 +48,7 @@ Plane::Plane(PlaneOptions options)
       discovery_(core_.catalog, options_.version),
       openapi_(core_.catalog, options_.version) {
   core_.converter = converter_.get();
+  serve_subresources(*this);
 }
 
 Plane::~Plane() = default;
@@ -112,6 +114,7 @@ Task<http::Response> Plane::dispatch(Call& call) {
     if (!resource.has(info.subresource)) throw no_such_path();
     const auto special = special_.find(info.resource + "/" + info.subresource);
     if (special != special_.end()) co_return co_await special->second(core_, call);
+    if (info.subresource == "scale") co_return co_await scale(core_, call);
     if (info.subresource != "status") throw no_such_path();
   } else if (const auto special = special_.find(info.group + "/" + info.resource); special != special_.end()) {
     co_return co_await special->second(core_, call);

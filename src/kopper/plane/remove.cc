@@ -138,6 +138,11 @@ bool has_finalizer(const Stored& object, std::string_view name) {
   return object.json.find(name) != std::string::npos && has_finalizer(object.value()["metadata"], name);
 }
 
+Task<json::Value> remove_stored(Core& core, Call& call, StoredRef object, json::Value options) {
+  Removed done = co_await remove_one(core, call, std::move(object), std::move(options));
+  co_return std::move(done.value);
+}
+
 // outlives: tables are never destroyed before the server
 Task<> remove_as_system(Core& core, Table& table, StoredRef object, json::Value options, std::string user) {
   Call call;

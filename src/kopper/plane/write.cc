@@ -1,14 +1,10 @@
 // create, update and patch.
 #include <fmt/format.h>
 
-#include "kopper/json/merge_patch.h"
-#include "kopper/json/patch.h"
-#include "kopper/json/strategic.h"
-#include "kopper/json/yaml.h"
-#include "kopper/meta/merge.h"
 #include "kopper/plane/behaviour.h"
 #include "kopper/plane/body.h"
 #include "kopper/plane/ownership.h"
+#include "kopper/plane/patching.h"
 #include "kopper/plane/save.h"
 
 namespace kopper::plane {
@@ -38,45 +34,10 @@ Task<http::Response> saved(Core& core, const Call& call, Saved saved) {
   co_return answer(call, saved.created ? 201 : 200, std::move(body), output);
 }
 
-Refusal unknown_patch(const Resource& resource) {
-  return unsupported_media_type(fmt::format(
-      "the body of the request was in an unknown format - accepted media types include: application/json-patch+json, "
-      "application/merge-patch+json, {}application/apply-patch+yaml",
-      resource.type != nullptr ? "application/strategic-merge-patch+json, " : ""));
-}
-
-json::Value patch_document(const Call& call) {
-  json::Limits limits;
-  limits.depth = 128;
-  auto value = json::parse(call.request.body, limits);
-  if (!value) throw bad_request("error decoding patch: " + value.error().str());
-  return std::move(*value);
-}
-
-Refusal patch_failed(const DecodeError& error) {
-  Refusal out(422, "Invalid", "the server rejected our request due to an error in our request: " + error.str());
-  return out;
-}
-
-// A patch works on the object as it is; what comes out is decoded like any object that a client sends.
-json::Value patched(Call& call, const std::string& type, const json::Value& document, const json::Value& current) {
+// What a patch made is decoded like any object that a client sends.
+json::Value patched(Call& call, const PatchDocument& document, const json::Value& current) {
   const Resource& resource = *call.resource;
-  json::Value out;
-  if (type == "application/json-patch+json") {
-    if (!document.is_array())
-      throw bad_request("error decoding patch: json: cannot unmarshal object into Go value of type jsonpatch.Patch");
-    auto result = json::apply_patch(current, document);
-    if (!result) throw patch_failed(result.error());
-    out = std::move(*result);
-  } else if (type == "application/merge-patch+json") {
-    if (!document.is_object()) throw bad_request("error decoding patch: a merge patch is an object");
-    out = json::apply_merge_patch(current, document);
-  } else {
-    auto result = json::apply_strategic_patch(current, document, meta::merge_schema(*resource.type));
-    if (!result) throw bad_request(result.error().str());
-    out = std::move(*result);
-  }
-  if (!out.is_object()) throw patch_failed({.what = "the result is not an object", .path = "", .offset = 0});
+  json::Value out = document.applied_to(current);
   if (out.text("kind") != resource.kind || out.text("apiVersion") != resource.api_version())
     throw bad_request(fmt::format("{} in version \"{}\" cannot be handled as a {}", out.text("kind"),
                                   out.text("apiVersion"), resource.kind));
@@ -84,16 +45,8 @@ json::Value patched(Call& call, const std::string& type, const json::Value& docu
   return out;
 }
 
-Task<Saved> apply(Core& core, Call& call, std::string subresource) {
+Task<Saved> apply(Core& core, Call& call, json::Value config) {
   const Resource& resource = *call.resource;
-  Problems problems;
-  if (!call.info.text("fieldManager")) problems.required("fieldManager", "is required for apply patch");
-  if (!problems.empty()) throw invalid("meta.k8s.io", "PatchOptions", "", problems);
-  auto documents = json::parse_yaml(call.request.body);
-  if (!documents) throw bad_request("error decoding YAML: " + documents.error().what);
-  if (documents->size() != 1 || !documents->front().value.is_object())
-    throw bad_request("error decoding YAML: the body is not one object");
-  json::Value config = std::move(documents->front().value);
   if (config.text("kind").empty() || config.text("apiVersion").empty())
     throw bad_request("couldn't get version/kind; json parse error: both apiVersion and kind must be set");
   if (config.text("kind") != resource.kind || config.text("apiVersion") != resource.api_version())
@@ -101,13 +54,13 @@ Task<Saved> apply(Core& core, Call& call, std::string subresource) {
         fmt::format("Incorrect version specified in apply patch. Specified patch version: {}, expected: {}",
                     config.text("apiVersion"), resource.api_version()));
   const bool force = call.info.flag("force");
-  const Manager manager{.name = call.manager(), .subresource = subresource, .now = core.now()};
+  const Manager manager{.name = call.manager(), .subresource = call.info.subresource, .now = core.now()};
   const Edit edit = [&](const json::Value* current) {
     json::Value wanted = config;
     decode_strictly(call, resource, wanted);
     return apply_config(resource, current, wanted, manager, force);
   };
-  SaveOptions options{.create = subresource.empty(), .tracked = false, .subresource = subresource};
+  SaveOptions options{.create = call.info.subresource.empty(), .tracked = false, .subresource = call.info.subresource};
   co_return co_await save(core, call, edit, options);
 }
 
@@ -134,23 +87,13 @@ Task<http::Response> update(Core& core, Call& call) {
 
 Task<http::Response> patch(Core& core, Call& call) {
   check_options(call, "PatchOptions");
-  const std::string type = media_type(call.header("content-type"));
-  const std::string subresource = call.info.subresource;
-  if (type == "application/apply-patch+yaml" || type == "application/apply-patch+json") {
-    Saved done = co_await apply(core, call, subresource);
+  PatchDocument document = read_patch(call, call.resource->type);
+  if (document.is_apply()) {
+    Saved done = co_await apply(core, call, std::move(document.content));
     co_return co_await saved(core, call, std::move(done));
   }
-  const bool known = type == "application/json-patch+json" || type == "application/merge-patch+json" ||
-                     (type == "application/strategic-merge-patch+json" && call.resource->type != nullptr);
-  if (!known) throw unknown_patch(*call.resource);
-  if (call.info.text("force")) {
-    Problems problems;
-    problems.forbidden("force", "may not be specified for non-apply patch");
-    throw invalid("meta.k8s.io", "PatchOptions", "", problems);
-  }
-  const json::Value document = patch_document(call);
-  const Edit edit = [&](const json::Value* current) { return patched(call, type, document, *current); };
-  SaveOptions options{.create = false, .tracked = true, .subresource = subresource};
+  const Edit edit = [&](const json::Value* current) { return patched(call, document, *current); };
+  SaveOptions options{.create = false, .tracked = true, .subresource = call.info.subresource};
   Saved done = co_await save(core, call, edit, options);
   co_return co_await saved(core, call, std::move(done));
 }

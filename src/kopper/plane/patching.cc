@@ -1,0 +1,85 @@
+#include "kopper/plane/patching.h"
+
+#include <fmt/format.h>
+
+#include "kopper/json/merge_patch.h"
+#include "kopper/json/patch.h"
+#include "kopper/json/strategic.h"
+#include "kopper/json/yaml.h"
+#include "kopper/meta/merge.h"
+#include "kopper/plane/body.h"
+#include "kopper/plane/status.h"
+
+namespace kopper::plane {
+namespace {
+
+constexpr std::string_view kJson = "application/json-patch+json";
+constexpr std::string_view kMerge = "application/merge-patch+json";
+constexpr std::string_view kStrategic = "application/strategic-merge-patch+json";
+
+Refusal does_not_fit(const DecodeError& error) {
+  return {422, "Invalid",
+          fmt::format("the server rejected our request due to an error in our request: {}", error.str())};
+}
+
+json::Value read_json(const Call& call) {
+  json::Limits limits;
+  limits.depth = 128;
+  auto value = json::parse(call.request.body, limits);
+  if (!value) throw bad_request("error decoding patch: " + value.error().str());
+  return std::move(*value);
+}
+
+json::Value read_yaml(const Call& call) {
+  json::YamlLimits limits;
+  limits.depth = 128;
+  auto documents = json::parse_yaml(call.request.body, limits);
+  if (!documents) throw bad_request("error decoding YAML: " + documents.error().what);
+  if (documents->size() != 1 || !documents->front().value.is_object())
+    throw bad_request("error decoding YAML: the body is not one object");
+  return std::move(documents->front().value);
+}
+
+}  // namespace
+
+PatchDocument read_patch(const Call& call, const meta::Type* strategic) {
+  PatchDocument out;
+  out.type = media_type(call.header("content-type"));
+  out.strategic = strategic;
+  Problems problems;
+  if (out.is_apply()) {
+    if (!call.info.text("fieldManager")) problems.required("fieldManager", "is required for apply patch");
+    if (!problems.empty()) throw invalid("meta.k8s.io", "PatchOptions", "", problems);
+    out.content = read_yaml(call);
+    return out;
+  }
+  if (out.type != kJson && out.type != kMerge && (out.type != kStrategic || strategic == nullptr)) {
+    throw unsupported_media_type(
+        fmt::format("the body of the request was in an unknown format - accepted media types include: {}, {}, "
+                    "{}{}application/apply-patch+yaml",
+                    kJson, kMerge, strategic != nullptr ? kStrategic : "", strategic != nullptr ? ", " : ""));
+  }
+  if (call.info.text("force")) problems.forbidden("force", "may not be specified for non-apply patch");
+  if (!problems.empty()) throw invalid("meta.k8s.io", "PatchOptions", "", problems);
+  out.content = read_json(call);
+  if (out.type == kJson ? !out.content.is_array() : !out.content.is_object())
+    throw bad_request(fmt::format("error decoding patch: found {}", out.content.type_name()));
+  return out;
+}
+
+json::Value PatchDocument::applied_to(const json::Value& object) const {
+  if (type == kJson) {
+    auto result = json::apply_patch(object, content);
+    if (!result) throw does_not_fit(result.error());
+    if (!result->is_object()) throw does_not_fit({.what = "the result is not an object", .path = "", .offset = 0});
+    return std::move(*result);
+  }
+  if (type == kStrategic) {
+    auto result = json::apply_strategic_patch(object, content, meta::merge_schema(*strategic));
+    if (!result) throw bad_request(result.error().str());
+    return std::move(*result);
+  }
+  return json::apply_merge_patch(object, content);
+}
+
+}  // namespace kopper::plane

@@ -1,0 +1,185 @@
+#include "kopper/plane/subresources.h"
+
+#include <fmt/format.h>
+
+#include "kopper/api/gen/meta_v1.h"
+#include "kopper/api/selector.h"
+#include "kopper/meta/decode.h"
+#include "kopper/plane/body.h"
+#include "kopper/plane/patching.h"
+#include "kopper/plane/remove.h"
+#include "kopper/plane/save.h"
+
+namespace kopper::plane {
+namespace {
+
+json::Value success() {
+  return json::Object{{"kind", "Status"}, {"apiVersion", "v1"}, {"metadata", json::Object()}, {"status", "Success"}};
+}
+
+void only(const Call& call, std::initializer_list<std::string_view> verbs) {
+  for (const std::string_view verb : verbs)
+    if (call.info.verb == verb) return;
+  throw method_not_supported(call.resource->subject(), call.info.verb);
+}
+
+StoredRef found(Core& core, const Call& call) {
+  StoredRef object = core.state.table(call.resource->table())
+                         .find(call.resource->namespaced ? call.info.namespace_ : "", call.info.name);
+  if (!object) throw not_found(call.resource->subject(), call.info.name);
+  return object;
+}
+
+void set_condition(json::Value& object, json::Value condition) {
+  json::Value& all = object["status"]["conditions"];
+  if (!all.is_array()) all = json::Array();
+  for (json::Value& one : *all.as_array()) {
+    if (one.text("type") != condition.text("type")) continue;
+    one = std::move(condition);
+    return;
+  }
+  all.as_array()->push_back(std::move(condition));
+}
+
+// A scheduler says where a pod goes.
+Task<http::Response> bind(Core& core, Call& call) {
+  only(call, {"create"});
+  const json::Value binding = read_body(call);
+  const std::string node(binding["target"].text("name"));
+  if (call.info.resource == "bindings") {
+    call.info.name = binding["metadata"].text("name");
+    call.resource = core.catalog.find("", "v1", "pods");
+  }
+  if (node.empty()) {
+    Problems problems;
+    problems.required("target.name");
+    throw invalid("", "Binding", call.info.name, problems);
+  }
+  const std::string now = core.now().str();
+  const StoredRef pod = found(core, call);
+  const json::Value value = pod->value();
+  const std::string_view taken = value["spec"].text("nodeName");
+  if (!taken.empty())
+    throw conflict({.group = "", .resource = "pods/binding"}, call.info.name,
+                   fmt::format("pod {} is already assigned to node \"{}\"", call.info.name, taken));
+  if (pod->deleting)
+    throw conflict({.group = "", .resource = "pods/binding"}, call.info.name,
+                   fmt::format("pod {} is being deleted, cannot be assigned to a host", call.info.name));
+  Table& table = core.state.table("pods");
+  const StoredRef stored = save_raw(core, table, pod, [&](json::Value& object) {
+    object["spec"]["nodeName"] = node;
+    set_condition(
+        object,
+        json::Object{
+            {"type", "PodScheduled"}, {"status", "True"}, {"lastProbeTime", nullptr}, {"lastTransitionTime", now}});
+  });
+  co_await core.state.durable(stored->revision);
+  co_return answer(call, 201, success());
+}
+
+// Whether a budget forbids that the pod goes now; who is let go counts against it.
+void spend_budget(Core& core, const Stored& pod) {
+  Table& budgets = core.state.table("poddisruptionbudgets.policy");
+  for (auto at = budgets.objects().lower_bound(Table::Place(pod.namespace_, ""));
+       at != budgets.objects().end() && at->first.first == pod.namespace_; ++at) {
+    const json::Value budget = at->second->value();
+    const auto selector = meta::decode<api::metav1::LabelSelector>(json::dump(budget["spec"]["selector"]));
+    if (!selector) continue;
+    const auto parsed = api::Selector::from(*selector);
+    api::Labels labels(pod.labels.begin(), pod.labels.end());
+    if (!parsed || !parsed->matches(labels)) continue;
+    const std::int64_t* left = budget["status"]["disruptionsAllowed"].as_int();
+    if (left == nullptr || *left <= 0) {
+      Refusal refusal(429, "TooManyRequests", "Cannot evict pod as it would violate the pod's disruption budget.");
+      const std::int64_t* healthy = budget["status"]["currentHealthy"].as_int();
+      const std::int64_t* wanted = budget["status"]["desiredHealthy"].as_int();
+      refusal.details["causes"] = json::Array{json::Object{
+          {"reason", "DisruptionBudget"},
+          {"message",
+           fmt::format("The disruption budget {} needs {} healthy pods and has {} currently", at->second->name,
+                       wanted != nullptr ? *wanted : 0, healthy != nullptr ? *healthy : 0)}}};
+      throw refusal;
+    }
+    const std::int64_t rest = *left - 1;
+    save_raw(core, budgets, at->second, [&](json::Value& object) { object["status"]["disruptionsAllowed"] = rest; });
+    return;
+  }
+}
+
+Task<http::Response> evict(Core& core, Call& call) {
+  only(call, {"create"});
+  const json::Value eviction = read_body(call);
+  const StoredRef pod = found(core, call);
+  const bool over = pod->deleting || pod->value()["status"].text("phase") == "Succeeded" ||
+                    pod->value()["status"].text("phase") == "Failed";
+  const bool dry_run = call.dry_run() || eviction["deleteOptions"]["dryRun"].is_array();
+  if (!over && !dry_run) spend_budget(core, *pod);
+  json::Value options = eviction["deleteOptions"].is_object() ? eviction["deleteOptions"] : json::Value(json::Object());
+  co_await remove_stored(core, call, pod, std::move(options));
+  co_return answer(call, 201, success());
+}
+
+// The one way to end a namespace: who empties it takes its finalizers away here.
+Task<http::Response> finalize(Core& core, Call& call) {
+  only(call, {"update"});
+  const json::Value wanted = read_object(call, *call.resource);
+  const Edit edit = [&](const json::Value* current) {
+    json::Value next = *current;
+    next["spec"]["finalizers"] =
+        wanted["spec"]["finalizers"].is_array() ? wanted["spec"]["finalizers"] : json::Value(json::Array());
+    next["metadata"]["resourceVersion"] = wanted["metadata"]["resourceVersion"];
+    return next;
+  };
+  SaveOptions options{.create = false, .tracked = true, .subresource = "finalize"};
+  const Saved saved = co_await save(core, call, edit, options);
+  co_return answer(call, 200, saved.value);
+}
+
+// Of a pod that runs already, only this part may change.
+Task<http::Response> part_of_pod(Core& core, Call& call) {
+  only(call, {"get", "update", "patch"});
+  if (call.info.verb == "get") co_return co_await get(core, call);
+  const std::string part = call.info.subresource == "resize" ? "containers" : "ephemeralContainers";
+  const auto take = [part](const json::Value& current, const json::Value& wanted) {
+    json::Value next = current;
+    next["spec"][part] = wanted["spec"][part];
+    next["metadata"]["resourceVersion"] = wanted["metadata"]["resourceVersion"];
+    return next;
+  };
+  Edit edit;
+  if (call.info.verb == "update") {
+    const json::Value wanted = read_object(call, *call.resource);
+    edit = [take, wanted](const json::Value* current) { return take(*current, wanted); };
+  } else {
+    const PatchDocument document = read_patch(call, call.resource->type);
+    edit = [take, document](const json::Value* current) { return take(*current, document.applied_to(*current)); };
+  }
+  SaveOptions options{.create = false, .tracked = true, .subresource = call.info.subresource};
+  const Saved saved = co_await save(core, call, edit, options);
+  co_return answer(call, 200, saved.value);
+}
+
+// What needs a node that runs the pod. Nobody runs pods here yet.
+Task<http::Response> on_node(Core& core, Call& call) {
+  const StoredRef pod = found(core, call);
+  if (pod->value()["spec"].text("nodeName").empty())
+    throw bad_request(fmt::format("pod {} does not have a host assigned", call.info.name));
+  throw Refusal(501, "NotImplemented", fmt::format("no node of this cluster runs pod {}", call.info.name));
+}
+
+}  // namespace
+
+void serve_subresources(Plane& plane) {
+  for (const char* path :
+       {"deployments/scale", "replicasets/scale", "statefulsets/scale", "replicationcontrollers/scale"})
+    plane.serve(path, scale);
+  plane.serve("pods/binding", bind);
+  plane.serve("/bindings", bind);
+  plane.serve("pods/eviction", evict);
+  plane.serve("namespaces/finalize", finalize);
+  for (const char* path : {"pods/ephemeralcontainers", "pods/resize"}) plane.serve(path, part_of_pod);
+  for (const char* path : {"pods/log", "pods/exec", "pods/attach", "pods/portforward", "pods/proxy"})
+    plane.serve(path, on_node);
+}
+
+}  // namespace kopper::plane
