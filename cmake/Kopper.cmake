@@ -53,6 +53,7 @@ add_compile_definitions(BOOST_ASIO_NO_DEPRECATED BOOST_ASIO_SEPARATE_COMPILATION
 
 # What Debian has as archives goes into the program: less to load and to relocate at start, and only the pages that are
 # used in memory. OpenSSL reads its openssl.cnf and its provider modules as before.
+set(shared_suffixes ${CMAKE_FIND_LIBRARY_SUFFIXES})
 if(KOPPER_STATIC_LIBS)
   set(CMAKE_FIND_LIBRARY_SUFFIXES .a .so)
 endif()
@@ -67,10 +68,11 @@ if(BUILD_TESTING)
 endif()
 find_package(PkgConfig REQUIRED)
 pkg_check_modules(nghttp2 REQUIRED IMPORTED_TARGET libnghttp2)
-pkg_check_modules(re2 REQUIRED IMPORTED_TARGET re2)
 pkg_check_modules(yaml REQUIRED IMPORTED_TARGET yaml-0.1)
-pkg_check_modules(sqlite REQUIRED IMPORTED_TARGET sqlite3)
 pkg_check_modules(zstd REQUIRED IMPORTED_TARGET libzstd)
+set(CMAKE_FIND_LIBRARY_SUFFIXES ${shared_suffixes})
+pkg_check_modules(re2 REQUIRED IMPORTED_TARGET re2)
+pkg_check_modules(sqlite REQUIRED IMPORTED_TARGET sqlite3)
 
 function(kopper_test name)
   cmake_parse_arguments(arg "" "" "SOURCES;DEPS;LIBS;LABELS" ${ARGN})
