@@ -23,6 +23,9 @@ struct Core {
   Catalog catalog;
   State state;
   Converter* converter = nullptr;  // never null once the server runs
+  // The server's own admission, before any webhook is asked; may change `attempt.object`. `call` and `attempt` outlive
+  // the task.
+  std::function<Task<>(Call& call, Attempt& attempt)> admit;
   Admission* admission = nullptr;  // null: none
   // The last word on an object before it is validated: addresses of services and the like. `old`: null when it is
   // created.

@@ -1,7 +1,5 @@
 #pragma once
 
-#include <string>
-
 #include "kopper/http/message.h"
 #include "kopper/plane/call.h"
 #include "kopper/rt/task.h"
@@ -15,13 +13,6 @@ class Gate {
   // `request` outlives the task.
   virtual Task<User> authenticate(const http::Request& request) = 0;
   virtual void authorize(const Call& call) = 0;
-};
-
-// Lets everybody in as an administrator: for tests in one process, where there is nobody to keep out.
-class OpenGate final : public Gate {
- public:
-  Task<User> authenticate(const http::Request& request) override;  // outlives: see Gate
-  void authorize(const Call&) override {}
 };
 
 }  // namespace kopper::plane

@@ -4,6 +4,7 @@
 
 #include "kopper/base/error.h"
 #include "kopper/base/log.h"
+#include "kopper/plane/auth/reviews.h"
 #include "kopper/plane/garbage.h"
 #include "kopper/plane/namespaces.h"
 #include "kopper/plane/save.h"
@@ -33,22 +34,18 @@ json::Value namespace_object(const char* name) {
 
 }  // namespace
 
-Task<User> OpenGate::authenticate(const http::Request&) {
-  User user;
-  user.name = "system:admin";
-  user.groups = {"system:masters", "system:authenticated"};
-  co_return user;
-}
-
 Plane::Plane(PlaneOptions options)
     : options_(std::move(options)),
-      gate_(options_.gate != nullptr ? *options_.gate : open_),
       converter_(std::make_unique<SameVersion>()),
       core_(options_.storage, options_.state),
+      auth_(core_, options_.auth),
+      gate_(options_.gate != nullptr ? *options_.gate : auth_),
       discovery_(core_.catalog, options_.version),
       openapi_(core_.catalog, options_.version) {
   core_.converter = converter_.get();
   serve_subresources(*this);
+  core_.admit = [this](Call& call, Attempt& attempt) { return auth_.admit(call, attempt); };
+  serve_reviews(*this, auth_);
 }
 
 Plane::~Plane() = default;
@@ -75,6 +72,7 @@ Task<> Plane::start() {
     json::Value object = namespace_object(name);
     co_await save_new(core_, call, std::move(object));
   }
+  co_await auth_.start();
 }
 
 Task<http::Response> Plane::handle(http::Request request) {
@@ -82,12 +80,12 @@ Task<http::Response> Plane::handle(http::Request request) {
   try {
     call.info = request_info(request);
     call.request = std::move(request);
+    call.user = co_await gate_.authenticate(call.request);
+    gate_.authorize(call);
     if (is_health(call.info.path)) {
       if (call.request.method != "GET" && call.request.method != "HEAD") throw method_not_supported({}, call.info.verb);
       co_return http::text_response(200, "ok");
     }
-    call.user = co_await gate_.authenticate(call.request);
-    gate_.authorize(call);
     if (!call.info.is_resource) co_return co_await dispatch_path(call);
     co_return co_await dispatch(call);
   } catch (const Refusal& refusal) {
@@ -101,6 +99,7 @@ Task<http::Response> Plane::handle(http::Request request) {
 Task<http::Response> Plane::dispatch_path(Call& call) {
   if (auto found = discovery_.answer(call)) co_return std::move(*found);
   if (auto found = openapi_.answer(call)) co_return std::move(*found);
+  if (auto document = issuer_document(auth_, call)) co_return std::move(*document);
   co_return no_such_page();
 }
 

@@ -7,6 +7,7 @@
 #include <vector>
 
 #include "kopper/http/handler.h"
+#include "kopper/plane/auth/auth.h"
 #include "kopper/plane/core.h"
 #include "kopper/plane/discovery/discovery.h"
 #include "kopper/plane/discovery/openapi.h"
@@ -17,7 +18,8 @@ namespace kopper::plane {
 
 struct PlaneOptions {
   Storage* storage = nullptr;  // null: memory only. Outlives the plane
-  Gate* gate = nullptr;        // null: everybody is an administrator. Outlives the plane
+  AuthOptions auth;            // who may come in; by default everybody, as an administrator
+  Gate* gate = nullptr;        // instead of that. Outlives the plane
   StateOptions state;
   bool controllers = true;          // garbage collection and the end of namespaces
   std::string version = "v1.37.1";  // what /version says, with +kopper
@@ -53,10 +55,10 @@ class Plane final : public http::Handler {
   Task<http::Response> dispatch_path(Call& call);
 
   const PlaneOptions options_;
-  OpenGate open_;
-  Gate& gate_;
   std::unique_ptr<Converter> converter_;
   Core core_;
+  Auth auth_;
+  Gate& gate_;
   Discovery discovery_;
   OpenApi openapi_;
   std::map<std::string, Verb, std::less<>> special_;

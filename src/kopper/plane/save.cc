@@ -61,6 +61,7 @@ void complete(const Resource& resource, json::Value& object) {
 }
 
 Task<> mutated(Core& core, Call& call, Attempt& attempt) {
+  if (core.admit) co_await core.admit(call, attempt);
   if (core.admission == nullptr) co_return;
   co_await core.admission->mutate(call, attempt);
   complete(*call.resource, attempt.object);
