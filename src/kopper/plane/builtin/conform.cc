@@ -13,6 +13,7 @@
 #include "kopper/api/time.h"
 #include "kopper/json/writer.h"
 #include "kopper/meta/base64.h"
+#include "kopper/meta/reflect.h"
 #include "kopper/plane/builtin/go_json.h"
 #include "kopper/plane/builtin/go_time.h"
 
