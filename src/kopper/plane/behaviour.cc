@@ -1,9 +1,22 @@
 #include "kopper/plane/behaviour.h"
 
+#include <algorithm>
+
+#include <fmt/format.h>
+
+#include "kopper/api/validation.h"
 #include "kopper/plane/builtin/conform.h"
 #include "kopper/plane/builtin/defaults.h"
 #include "kopper/plane/builtin/fields.h"
 #include "kopper/plane/builtin/strategy.h"
+#include "kopper/plane/builtin/validate.h"
+#include "kopper/plane/crd/check_crd.h"
+#include "kopper/plane/crd/defaults.h"
+#include "kopper/plane/crd/json_path.h"
+#include "kopper/plane/crd/prune.h"
+#include "kopper/plane/crd/validate.h"
+#include "kopper/plane/custom.h"
+#include "kopper/plane/table/table.h"
 
 namespace kopper::plane {
 namespace {
@@ -12,51 +25,145 @@ builtin::KindName name_of(const Resource& resource) {
   return {.group = resource.group, .version = resource.version, .kind = resource.kind};
 }
 
+bool is_definition(const Resource& resource) { return resource.kind == "CustomResourceDefinition" && !resource.custom; }
+
+std::int64_t generation_of(const json::Value& object) {
+  const std::int64_t* generation = object["metadata"]["generation"].as_int();
+  return generation != nullptr ? *generation : 1;
+}
+
+// All but metadata, and the status where it has a life of its own.
+bool same_content(const json::Value& a, const json::Value& b, bool without_status) {
+  const auto counts = [&](const std::string& key) { return key != "metadata" && (!without_status || key != "status"); };
+  const auto has_all = [&](const json::Value& from, const json::Value& in) {
+    return std::ranges::all_of(*from.as_object(), [&](const auto& member) {
+      return !counts(member.first) || in[member.first] == member.second;
+    });
+  };
+  return has_all(a, b) && has_all(b, a);
+}
+
+void append(Problems& problems, const Problems& more) {
+  for (const Cause& cause : more.causes()) problems.add(cause.field, cause.reason, cause.message);
+}
+
+void take_status(json::Value& object, const json::Value& from) {
+  if (from["status"].is_null()) {
+    object.as_object()->erase("status");
+  } else {
+    object["status"] = from["status"];
+  }
+}
+
 }  // namespace
 
 void decode_object(const Resource& resource, json::Value& object, std::vector<std::string>& unknown) {
-  if (resource.custom) return;
+  if (const CustomKind* custom = custom_kind(resource)) {
+    for (const std::string& path : unknown_fields(object, custom->schema.root()))
+      unknown.push_back(fmt::format("unknown field \"{}\"", path));
+    prune(object, custom->schema.root());
+    json::Value& metadata = object["metadata"];
+    if (metadata.is_null()) metadata = json::Object();
+    const builtin::Findings found = builtin::conform(metadata, *custom->schema.root().child("metadata"));
+    if (!found.error.empty()) throw builtin::undecodable(resource.version, resource.kind, found.error);
+    return;
+  }
   builtin::Findings found = builtin::conform(object, *resource.schema);
   if (!found.error.empty()) throw builtin::undecodable(resource.version, resource.kind, found.error);
   unknown = std::move(found.strict);
 }
 
 void set_defaults(const Resource& resource, json::Value& object) {
-  if (resource.custom) return;
+  if (const CustomKind* custom = custom_kind(resource)) return set_defaults(object, custom->schema.root());
   builtin::set_defaults(resource.group, resource.version, resource.kind, object);
+  if (is_definition(resource)) default_crd(object);
 }
 
 void prepare_create(const Resource& resource, json::Value& object) {
-  if (resource.custom) return;
+  if (const CustomKind* custom = custom_kind(resource)) {
+    object["metadata"]["generation"] = 1;
+    if (custom->has_status) object.as_object()->erase("status");
+    return;
+  }
   builtin::admit_create(name_of(resource), object);
   builtin::prepare_create(name_of(resource), object);
 }
 
 void prepare_update(const Resource& resource, json::Value& object, const json::Value& old) {
-  if (resource.custom) return;
+  if (const CustomKind* custom = custom_kind(resource)) {
+    if (custom->has_status) take_status(object, old);
+    object["metadata"]["generation"] = generation_of(old) + (same_content(object, old, custom->has_status) ? 0 : 1);
+    return;
+  }
   builtin::prepare_update(name_of(resource), object, old);
 }
 
 void prepare_status_update(const Resource& resource, json::Value& object, const json::Value& old) {
-  if (resource.custom) return;
+  if (resource.custom) {
+    json::Value next = old;
+    take_status(next, object);
+    const json::Value& managed = object["metadata"]["managedFields"];
+    if (!managed.is_null()) next["metadata"]["managedFields"] = managed;
+    object = std::move(next);
+    return;
+  }
   builtin::prepare_status_update(name_of(resource), object, old);
 }
 
-void validate(const Resource&, const json::Value&, const json::Value*, Problems&) {}
+void validate(Core& core, const Resource& resource, const json::Value& object, Check how, Problems& problems) {
+  if (const CustomKind* custom = custom_kind(resource)) {
+    builtin::validate_metadata(object, how.old, builtin::NameRule::Subdomain, problems);
+    CustomCheck check{
+        .old = how.old, .status_only = how.status_only, .scale = custom->scale.is_object() ? &custom->scale : nullptr};
+    append(problems, check_custom_resource(object, custom->schema, check));
+    return;
+  }
 
-std::vector<TableColumn> table_columns(const Resource&) {
-  return {{"Name", "string", "name", "", 0}, {"Age", "string", "", "", 0}};
+  builtin::validate(resource.group, resource.version, resource.kind, object, how.old, problems);
+  if (!is_definition(resource) || how.status_only) return;
+  append(problems, check_crd(object, core.catalog.schemas(), how.old));
 }
 
-json::Array table_cells(const Resource&, const json::Value& object) {
-  return {object["metadata"]["name"], object["metadata"]["creationTimestamp"]};
+std::vector<TableColumn> table_columns(const Resource& resource) {
+  std::vector<TableColumn> out;
+  if (const CustomKind* custom = custom_kind(resource)) {
+    out.push_back({"Name", "string", "name", "", 0});
+    for (const CustomColumn& column : custom->columns)
+      out.push_back({column.name, column.type, column.format, column.description, column.priority});
+    return out;
+  }
+  for (const table::Column& column : table::columns(resource.group, resource.plural))
+    out.push_back({column.name, column.type, column.format, "", column.priority});
+  return out;
+}
+
+json::Array table_cells(const Resource& resource, const json::Value& object) {
+  const auto now = std::chrono::time_point_cast<std::chrono::system_clock::duration>(rt::Loop::current().wall_now());
+  if (const CustomKind* custom = custom_kind(resource)) {
+    json::Array out{object["metadata"]["name"]};
+    for (const CustomColumn& column : custom->columns) {
+      json::Value cell = cell_of(column, object);
+      out.push_back(column.type == "date" && cell.is_string() ? json::Value(table::age(cell, now)) : std::move(cell));
+    }
+    return out;
+  }
+  return table::cells(resource.group, resource.plural, object, now);
 }
 
 std::string selectable_field(const Resource& resource, std::string_view path, const json::Value& object) {
   if (path == "metadata.name") return std::string(object["metadata"].text("name"));
   if (path == "metadata.namespace") return std::string(object["metadata"].text("namespace"));
-  if (!resource.custom)
-    if (const auto value = builtin::field(resource.group, resource.kind, path, object)) return *value;
+  if (const CustomKind* custom = custom_kind(resource)) {
+    for (const std::string& known : custom->selectable) {
+      if (known.substr(1) != path) continue;
+      const auto parsed = JsonPath::parse(known);
+      const json::Value* value = parsed ? parsed->first(object) : nullptr;
+      if (value == nullptr || value->is_null()) return "";
+      return value->is_string() ? *value->as_string() : json::dump(*value);
+    }
+    throw bad_request(fmt::format("field label not supported: {}", path));
+  }
+  if (const auto value = builtin::field(resource.group, resource.kind, path, object)) return *value;
   throw bad_request(builtin::field_not_supported(resource.group, resource.kind, path));
 }
 

@@ -4,9 +4,8 @@
 #include <string_view>
 #include <vector>
 
-#include "kopper/api/labels.h"
 #include "kopper/json/value.h"
-#include "kopper/plane/call.h"
+#include "kopper/plane/core.h"
 #include "kopper/plane/problems.h"
 #include "kopper/plane/resource.h"
 
@@ -21,15 +20,19 @@ void prepare_create(const Resource& resource, json::Value& object);
 // Also decides on metadata.generation.
 void prepare_update(const Resource& resource, json::Value& object, const json::Value& old);
 void prepare_status_update(const Resource& resource, json::Value& object, const json::Value& old);
-// `old`: null when it is being created.
-void validate(const Resource& resource, const json::Value& object, const json::Value* old, Problems& problems);
+
+struct Check {
+  const json::Value* old = nullptr;  // null: it is being created
+  bool status_only = false;          // of an update of the status
+};
+void validate(Core& core, const Resource& resource, const json::Value& object, Check how, Problems& problems);
 
 struct TableColumn {
   std::string name;
   std::string type;
   std::string format;
   std::string description;
-  int priority = 0;
+  std::int64_t priority = 0;
 };
 std::vector<TableColumn> table_columns(const Resource& resource);
 json::Array table_cells(const Resource& resource, const json::Value& object);

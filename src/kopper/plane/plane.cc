@@ -5,6 +5,8 @@
 #include "kopper/base/error.h"
 #include "kopper/base/log.h"
 #include "kopper/plane/auth/reviews.h"
+#include "kopper/plane/conversions.h"
+#include "kopper/plane/definitions.h"
 #include "kopper/plane/garbage.h"
 #include "kopper/plane/namespaces.h"
 #include "kopper/plane/save.h"
@@ -12,16 +14,6 @@
 
 namespace kopper::plane {
 namespace {
-
-// Objects are kept in the version they are served in.
-class SameVersion final : public Converter {
- public:
-  bool needed(const Resource&, const Stored&) const override { return false; }
-  Task<std::vector<json::Value>> to_version(ResourceRef, std::vector<json::Value> objects) override {
-    co_return objects;
-  }
-  Task<json::Value> to_storage(ResourceRef, json::Value object) override { co_return object; }
-};
 
 bool is_health(const std::string& path) {
   return path == "/healthz" || path == "/livez" || path == "/readyz" || path.starts_with("/healthz/") ||
@@ -36,7 +28,7 @@ json::Value namespace_object(const char* name) {
 
 Plane::Plane(PlaneOptions options)
     : options_(std::move(options)),
-      converter_(std::make_unique<SameVersion>()),
+      converter_(std::make_unique<Conversions>()),
       core_(options_.storage, options_.state),
       auth_(core_, options_.auth),
       gate_(options_.gate != nullptr ? *options_.gate : auth_),
@@ -52,16 +44,22 @@ Plane::~Plane() = default;
 
 // They follow each other's changes through the state, and share one queue.
 struct Plane::Controllers {
-  explicit Controllers(Core& core) : garbage(core, chores), namespaces(core, chores) {}
+  Controllers(Core& core, bool all) : definitions(core, chores) {
+    if (!all) return;
+    garbage.emplace(core, chores);
+    namespaces.emplace(core, chores);
+  }
 
   Chores chores;
-  GarbageCollector garbage;
-  NamespaceLifecycle namespaces;
+  Definitions definitions;
+  std::optional<GarbageCollector> garbage;
+  std::optional<NamespaceLifecycle> namespaces;
 };
 
 Task<> Plane::start() {
-  if (options_.controllers) controllers_ = std::make_unique<Controllers>(core_);
+  controllers_ = std::make_unique<Controllers>(core_, options_.controllers);
   co_await core_.state.load();
+  controllers_->definitions.resume();
   for (const char* name : {"default", "kube-system", "kube-public", "kube-node-lease"}) {
     if (core_.state.table("namespaces").find("", name)) continue;
     Call call;

@@ -160,5 +160,66 @@ TEST_F(PlaneTest, NamespaceTakesItsContentAlong) {
   EXPECT_EQ(ask("GET", "/api/v1/namespaces/n").status, 404);
 }
 
+TEST_F(PlaneTest, DefinitionIsServedUntilItGoes) {
+  const char* const definition =
+      R"({"metadata":{"name":"toys.example.com"},"spec":{"group":"example.com","scope":"Namespaced",
+    "names":{"plural":"toys","kind":"Toy"},"versions":[{"name":"v1","served":true,"storage":true,"subresources":{"status":{}},
+    "schema":{"openAPIV3Schema":{"type":"object","properties":{"spec":{"type":"object","properties":{
+      "size":{"type":"integer","minimum":1,"default":3}}},"status":{"type":"object","x-kubernetes-preserve-unknown-fields":true}}}}}]}})";
+  const std::string definitions = "/apis/apiextensions.k8s.io/v1/customresourcedefinitions";
+  const std::string toys = "/apis/example.com/v1/namespaces/default/toys";
+  EXPECT_EQ(ask("GET", toys).status, 404);
+  ASSERT_EQ(ask("POST", definitions, definition).status, 201);
+  loop_.poll();
+  EXPECT_EQ(ask("GET", toys).status, 200);
+  const Answer made = ask("POST", toys, R"({"metadata":{"name":"ball"},"spec":{"lost":1},"status":{"no":1}})");
+  ASSERT_EQ(made.status, 201) << json::dump(made.body);
+  EXPECT_EQ(json::dump(made.body["spec"]), R"({"size":3})");
+  EXPECT_TRUE(made.body["status"].is_null());
+  EXPECT_EQ(*made.body["metadata"]["generation"].as_int(), 1);
+  const Answer bad = ask("PATCH", toys + "/ball", R"({"spec":{"size":0}})", "application/merge-patch+json");
+  EXPECT_EQ(bad.status, 422);
+  EXPECT_EQ(
+      bad.body.text("message"),
+      R"(Toy.example.com "ball" is invalid: spec.size: Invalid value: 0: spec.size in body should be greater than or equal to 1)");
+  const Answer status = ask("PATCH", toys + "/ball/status", R"({"status":{"ok":true},"spec":{"size":9}})",
+                            "application/merge-patch+json");
+  EXPECT_EQ(*status.body["spec"]["size"].as_int(), 3);
+  EXPECT_EQ(*status.body["metadata"]["generation"].as_int(), 1);
+  const Answer larger = ask("PATCH", toys + "/ball", R"({"spec":{"size":9}})", "application/merge-patch+json");
+  EXPECT_EQ(*larger.body["metadata"]["generation"].as_int(), 2);
+  ask("DELETE", definitions + "/toys.example.com");
+  loop_.poll();
+  EXPECT_EQ(ask("GET", definitions + "/toys.example.com").status, 404);
+  EXPECT_EQ(ask("GET", toys).status, 404);
+}
+
+TEST_F(PlaneTest, BothGroupsShowTheSameEvents) {
+  const Answer made = ask(
+      "POST", "/apis/events.k8s.io/v1/namespaces/default/events",
+      R"({"metadata":{"name":"e"},"eventTime":"2026-01-01T00:00:00.000000Z","note":"hello","reason":"Because","type":"Normal","action":"Do",
+                              "reportingController":"c","reportingInstance":"i","regarding":{"kind":"Pod","name":"p","namespace":"default"}})");
+  ASSERT_EQ(made.status, 201) << json::dump(made.body);
+  const Answer old = ask("GET", "/api/v1/namespaces/default/events/e");
+  EXPECT_EQ(old.body.text("message"), "hello");
+  EXPECT_EQ(old.body["involvedObject"].text("name"), "p");
+  EXPECT_EQ(old.body.text("apiVersion"), "v1");
+  EXPECT_EQ(ask("GET", "/apis/events.k8s.io/v1/namespaces/default/events/e").body.text("note"), "hello");
+}
+
+TEST_F(PlaneTest, ScaleIsANumberOfTheObject) {
+  const std::string path = "/apis/apps/v1/namespaces/default/deployments";
+  ask("POST", path,
+      R"({"metadata":{"name":"d"},"spec":{"replicas":2,"selector":{"matchLabels":{"app":"d"}},"template":{"metadata":{"labels":{"app":"d"}},
+      "spec":{"containers":[{"name":"c","image":"i"}]}}}})");
+  const Answer now = ask("GET", path + "/d/scale");
+  EXPECT_EQ(*now.body["spec"]["replicas"].as_int(), 2) << json::dump(now.body);
+  EXPECT_EQ(now.body["status"].text("selector"), "app=d");
+  ask("PATCH", path + "/d/scale", R"({"spec":{"replicas":5}})", "application/merge-patch+json");
+  const Answer after = ask("GET", path + "/d");
+  EXPECT_EQ(*after.body["spec"]["replicas"].as_int(), 5);
+  EXPECT_EQ(*after.body["metadata"]["generation"].as_int(), 2);
+}
+
 }  // namespace
 }  // namespace kopper::plane

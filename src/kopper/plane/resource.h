@@ -63,8 +63,8 @@ struct Resource {
   std::string deprecation;  // a warning for who uses it
 
   std::string api_version() const { return group.empty() ? version : group + "/" + version; }
-  // Objects of all versions live in one table: "deployments.apps".
-  std::string table() const { return group.empty() ? plural : plural + "." + group; }
+  // Objects of all versions live in one table: "deployments.apps". Those of both groups of events do, too.
+  std::string table() const { return group.empty() || group == "events.k8s.io" ? plural : plural + "." + group; }
   bool has(std::string_view subresource) const;
   Subject subject() const { return {.group = group, .resource = plural}; }
 };

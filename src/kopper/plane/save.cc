@@ -72,7 +72,6 @@ Manager manager_of(const Core& core, const Call& call, const std::string& subres
 }
 
 Task<json::Value> to_storage(Core& core, ResourceRef resource, json::Value object) {
-  if (resource->custom == nullptr && resource->group != "events.k8s.io") co_return object;
   co_return co_await core.converter->to_storage(resource, std::move(object));
 }
 
@@ -120,7 +119,7 @@ Task<Saved> save_new(Core& core, Call& call, json::Value object, bool tracked) {
 
   if (core.complete) core.complete(call, attempt.object, nullptr);
   Problems problems;
-  validate(*resource, attempt.object, nullptr, problems);
+  validate(core, *resource, attempt.object, Check(), problems);
   if (!problems.empty())
     throw invalid(resource->group, resource->kind, attempt.object["metadata"].text("name"), problems);
   if (core.admission != nullptr) co_await core.admission->validate(call, attempt);
@@ -210,7 +209,8 @@ Task<Saved> save(Core& core, Call& call, Edit edit, SaveOptions options) {
     }
     if (core.complete) core.complete(call, attempt.object, &old);
     Problems problems;
-    validate(*resource, attempt.object, &old, problems);
+    const Check check{.old = &old, .status_only = options.subresource == "status"};
+    validate(core, *resource, attempt.object, check, problems);
     if (!problems.empty()) throw invalid(resource->group, resource->kind, call.info.name, problems);
     if (core.admission != nullptr) co_await core.admission->validate(call, attempt);
 

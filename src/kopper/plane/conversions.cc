@@ -1,0 +1,107 @@
+#include "kopper/plane/conversions.h"
+
+#include <array>
+
+#include <fmt/format.h>
+
+#include "kopper/plane/crd/convert.h"
+#include "kopper/plane/custom.h"
+
+namespace kopper::plane {
+namespace {
+
+constexpr std::string_view kNewEvents = "events.k8s.io/v1";
+
+// core/v1, events.k8s.io/v1
+constexpr std::array<std::pair<std::string_view, std::string_view>, 7> kEventMembers{
+    {{"involvedObject", "regarding"},
+     {"message", "note"},
+     {"source", "deprecatedSource"},
+     {"firstTimestamp", "deprecatedFirstTimestamp"},
+     {"lastTimestamp", "deprecatedLastTimestamp"},
+     {"count", "deprecatedCount"},
+     {"reportingComponent", "reportingController"}}};
+
+json::Value renamed(const json::Value& event, std::string_view api_version) {
+  const bool to_new = api_version == kNewEvents;
+  json::Object out;
+  for (const auto& [key, value] : *event.as_object()) {
+    std::string_view name = key;
+    for (const auto& [old_name, new_name] : kEventMembers)
+      if (key == (to_new ? old_name : new_name)) name = to_new ? new_name : old_name;
+    out[name] = value;
+  }
+  out["apiVersion"] = api_version;
+  return out;
+}
+
+bool is_event(const Resource& resource) { return resource.table() == "events"; }
+
+// Objects begin with their kind and apiVersion: put_type_first().
+bool stored_as(const Stored& object, const Resource& resource) {
+  return object.json.starts_with(
+      fmt::format(R"({{"kind":"{}","apiVersion":"{}",)", resource.kind, resource.api_version()));
+}
+
+}  // namespace
+
+bool Conversions::needed(const Resource& resource, const Stored& object) const {
+  if (!resource.custom && !is_event(resource)) return false;
+  return !stored_as(object, resource);
+}
+
+Task<std::vector<json::Value>> Conversions::custom(json::Value definition, std::string api_version,
+                                                   std::vector<json::Value> objects) {
+  if (!webhook_conversion_of(definition)) {
+    for (json::Value& object : objects) convert_by_name(object, api_version);
+    co_return objects;
+  }
+  std::vector<json::Value> sent;
+  std::vector<std::size_t> places;
+  for (std::size_t i = 0; i < objects.size(); ++i) {
+    if (objects[i].text("apiVersion") == api_version) continue;
+    sent.push_back(objects[i]);
+    places.push_back(i);
+  }
+  if (sent.empty()) co_return objects;
+  if (webhook_ == nullptr) throw internal("Internal error occurred: this server calls no conversion webhooks");
+  std::vector<json::Value> back =
+      co_await webhook_->convert(std::move(definition), std::move(api_version), std::move(sent));
+  for (std::size_t i = 0; i < places.size(); ++i) objects[places[i]] = std::move(back[i]);
+  co_return objects;
+}
+
+Task<std::vector<json::Value>> Conversions::to_version(ResourceRef resource, std::vector<json::Value> objects) {
+  const std::string version = resource->api_version();
+  if (is_event(*resource)) {
+    for (json::Value& object : objects)
+      if (object.text("apiVersion") != version) object = renamed(object, version);
+    co_return objects;
+  }
+  json::Value definition = resource->custom->definition;
+  co_return co_await custom(std::move(definition), version, std::move(objects));
+}
+
+Task<json::Value> Conversions::to_storage(ResourceRef resource, json::Value object) {
+  if (is_event(*resource)) {
+    if (object.text("apiVersion") == "v1") co_return object;
+    json::Value out = renamed(object, "v1");
+    Resource core = *resource;
+    core.group.clear();
+    core.version = "v1";
+    put_type_first(out, core);
+    co_return out;
+  }
+  if (!resource->custom || resource->version == resource->custom->storage_version) co_return object;
+  std::vector<json::Value> one;
+  one.push_back(std::move(object));
+  json::Value definition = resource->custom->definition;
+  std::string version = resource->group + "/" + resource->custom->storage_version;
+  std::vector<json::Value> out = co_await custom(std::move(definition), std::move(version), std::move(one));
+  Resource stored = *resource;
+  stored.version = resource->custom->storage_version;
+  put_type_first(out.front(), stored);
+  co_return std::move(out.front());
+}
+
+}  // namespace kopper::plane

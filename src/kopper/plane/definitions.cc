@@ -1,0 +1,104 @@
+#include "kopper/plane/definitions.h"
+
+#include "kopper/plane/crd/crd_status.h"
+#include "kopper/plane/custom.h"
+#include "kopper/plane/remove.h"
+#include "kopper/plane/save.h"
+
+namespace kopper::plane {
+
+Definitions::Definitions(Core& core, Chores& chores) : core_(core), chores_(chores) {
+  core.state.on_change([this](Table& table, const Change& change) { changed(table, change); });
+}
+
+void Definitions::resume() {
+  for (const auto& [place, object] : core_.state.table(std::string(kTable)).objects()) {
+    serve(object->value());
+    if (object->deleting) {
+      chores_.add(clean_up(object->name));
+    } else {
+      chores_.add(accept(object->name));
+    }
+  }
+}
+
+void Definitions::changed(Table& table, const Change& change) {
+  if (table.name() == kTable) {
+    const Stored& object = *change.object();
+    if (!change.after) {
+      const json::Value definition = change.last->value();
+      core_.catalog.remove(definition["spec"].text("group"), definition["spec"]["names"].text("plural"));
+      return;
+    }
+    serve(object.value());
+    if (object.deleting) {
+      chores_.add(clean_up(object.name));
+    } else {
+      chores_.add(accept(object.name));
+    }
+    return;
+  }
+  // The last object of a definition that is being deleted may have gone.
+  if (change.after || !change.last) return;
+  const StoredRef definition = core_.state.table(std::string(kTable)).find("", table.name());
+  if (definition && definition->deleting) chores_.add(clean_up(definition->name));
+}
+
+void Definitions::serve(const json::Value& definition) {
+  const std::string group(definition["spec"].text("group"));
+  const std::string plural(definition["spec"]["names"].text("plural"));
+  if (!is_established(definition)) return;
+  core_.catalog.remove(group, plural);
+  for (ResourceRef& resource : resources_of(definition, core_.catalog.schemas()))
+    core_.catalog.add(std::move(resource));
+}
+
+Task<> Definitions::accept(std::string name) {
+  Table& table = core_.state.table(std::string(kTable));
+  const StoredRef object = table.find("", name);
+  if (!object || object->deleting) co_return;
+  json::Value definition = object->value();
+  const std::string_view group = definition["spec"].text("group");
+  TakenNames taken;
+  for (const auto& [place, other] : table.objects()) {
+    if (other->name == name) continue;
+    const json::Value value = other->value();
+    if (value["spec"].text("group") == group) taken.add(value);
+  }
+  if (const Catalog::Group* built_in = core_.catalog.group(group))
+    for (const Catalog::Version& version : built_in->versions)
+      for (const ResourceRef& resource : version.resources) {
+        if (resource->custom) continue;
+        taken.resources.insert({resource->plural, resource->singular});
+        taken.kinds.insert({resource->kind, resource->list_kind});
+      }
+  json::Value next = definition;
+  next["status"] = crd_status(definition, taken, core_.now().str());
+  set_finalizer(next["metadata"], kCleanup, true);
+  if (next == definition) co_return;
+  save_raw(core_, table, object, [&](json::Value& value) {
+    value["status"] = next["status"];
+    value["metadata"]["finalizers"] = next["metadata"]["finalizers"];
+  });
+}
+
+Task<> Definitions::clean_up(std::string name) {
+  Table& table = core_.state.table(std::string(kTable));
+  const StoredRef object = table.find("", name);
+  if (!object || !object->deleting || !has_finalizer(*object, kCleanup)) co_return;
+  if (Table* instances = core_.state.find_table(name)) {
+    std::vector<StoredRef> all;
+    for (const auto& [place, one] : instances->objects()) all.push_back(one);
+    for (const StoredRef& one : all) {
+      if (one->deleting) continue;
+      json::Value options{json::Object()};
+      co_await remove_as_system(core_, *instances, one, std::move(options), "system:apiserver");
+    }
+    if (!instances->objects().empty()) co_return;  // held by finalizers: the last one calls again
+  }
+  const StoredRef done =
+      save_raw(core_, table, object, [](json::Value& value) { set_finalizer(value["metadata"], kCleanup, false); });
+  if (done) finish_deletion(core_, table, done);
+}
+
+}  // namespace kopper::plane
