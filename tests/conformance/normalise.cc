@@ -118,8 +118,6 @@ class Normaliser {
     if (key == "object" && collection) apply_metadata(value["metadata"], true);  // of a bookmark
     if (key == "nodePort" || key == "healthCheckNodePort") {
       if (value.as_int() != nullptr && !said_.contains(json::dump(value))) value = "<port>";
-    } else if (key == "clusterIP" || key == "clusterIPs" || key == "ip") {
-      apply_addresses(value);
     } else if (key == "serverAddress") {
       value = "<address>";
     } else if (key == "groups" || key == "items") {
@@ -143,15 +141,6 @@ class Normaliser {
     apply(meta);
   }
 
-  // Addresses of the service range that nobody asked for.
-  void apply_addresses(json::Value& value) const {
-    if (auto* array = value.as_array()) {
-      for (auto& item : *array) apply_addresses(item);
-    } else if (const auto* text = value.as_string()) {
-      if (text->starts_with("10.") && !said_.contains(*text)) value = "<ip>";
-    }
-  }
-
   // Of /apis, plain and aggregated.
   void keep_our_groups(json::Value& list) const {
     auto* array = list.as_array();
@@ -171,8 +160,11 @@ class Normaliser {
   std::string of_text(std::string text) {
     static const std::regex uid("[0-9a-f]{8}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{12}");
     static const std::regex time(R"(\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d(\.\d+)?(Z|[+-]\d\d:\d\d))");
-    static const std::regex revision(R"((ResourceVersion in (?:precondition|object meta): )(\d+))");
+    static const std::regex revision(
+        R"re((ResourceVersion in (?:precondition|object meta): |ResourceVersion in record \(|resourceVersion\\?":\\?")(\d+))re");
     static const std::regex newest(R"((resource version: \d+ \(|current: )\d+)");
+    static const std::regex address(R"(\b10\.96\.\d+\.\d+\b)");  // of the range of services
+    static const std::regex port(R"(:(3[0-2]\d{3})/)");
     static const std::regex age(R"((\d+(d|h|m|s|ms))+)");
     static const std::regex token(R"(eyJ[\w-]+\.[\w-]+\.[\w-]+)");
 
@@ -189,6 +181,9 @@ class Normaliser {
       if (said_.contains(m.str())) return m.str();
       return std::string(m[1].matched ? "<microtime>" : "<time>");
     });
+    text = rewrite(text, address, [this](const std::smatch& m) { return said_.contains(m.str()) ? m.str() : "<ip>"; });
+    text =
+        rewrite(text, port, [this](const std::smatch& m) { return said_.contains(m.str(1)) ? m.str() : ":<port>/"; });
     text = rewrite(text, revision, [this](const std::smatch& m) {
       const Revision number = std::stoull(m.str(2));
       return m.str(1) + (revisions_.contains(number) ? rank(number, false) : m.str(2));

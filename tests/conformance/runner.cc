@@ -5,6 +5,7 @@
 #include <chrono>
 #include <map>
 #include <random>
+#include <regex>
 #include <utility>
 
 #include <fmt/format.h>
@@ -19,7 +20,6 @@
 namespace kopper::conformance {
 namespace {
 
-constexpr auto kPatience = std::chrono::seconds(10);  // for events that do not come, and answers of `until`
 constexpr auto kComparedHeaders = std::to_array<std::string_view>({"Content-Type", "Retry-After", "Warning"});
 
 std::string fresh_name() {
@@ -64,8 +64,8 @@ class Run {
       case Step::Form::Collect: co_return co_await collect(std::move(step));
       case Step::Form::Call: break;
     }
-    if (step.until) co_return co_await rt::timeout(kPatience, call_until(std::move(step)));
-    co_return co_await call(std::move(step));
+    auto answer = step.until ? call_until(std::move(step)) : call(std::move(step));
+    co_return co_await rt::timeout(target_.patience, std::move(answer));
   }
 
   Task<json::Value> call(Step step) {
@@ -79,7 +79,8 @@ class Run {
   Task<json::Value> call_until(Step step) {
     while (true) {
       auto answer = co_await call(step);
-      if (json::dump(answer).contains(*step.until)) co_return answer;
+      if (json::dump(answer).contains(resolve(*step.until))) co_return answer;
+      co_await rt::yield();  // a server in this process answers without
     }
   }
 
@@ -103,7 +104,7 @@ class Run {
     json::Array events;
     std::string end;
     try {
-      const bool ended = co_await rt::timeout(kPatience, read_events(&stream->second, step.events, &events));
+      const bool ended = co_await rt::timeout(target_.patience, read_events(&stream->second, step.events, &events));
       if (ended) end = "the stream ended";
     } catch (const Error& error) {
       end = error.what();
@@ -159,7 +160,7 @@ class Run {
 
   static void set_body(json::Value& answer, const std::string& text) {
     const auto type = answer["headers"].text("Content-Type");
-    if (type.contains("json")) {
+    if (type.contains("json") || text.starts_with('{')) {
       if (auto body = json::parse(text)) {
         answer["body"] = *std::move(body);
         return;
@@ -176,26 +177,16 @@ class Run {
 
   // $ns is the namespace; $(step/a/b) what is at /a/b of that step's answer; $rv(step), $uid(step), $name(step) and
   // $continue(step) what they say of its metadata; what is not there is empty. $repeat(n) is n letters.
-  std::string resolve(std::string_view text) const {
+  std::string resolve(const std::string& text) const {
+    static const std::regex placeholder(R"(\$ns|\$(rv|uid|name|continue|repeat|)\(([^)]*)\))");
     std::string out;
-    while (true) {
-      const auto dollar = text.find('$');
-      out += text.substr(0, dollar);
-      if (dollar == std::string_view::npos) return out;
-      text.remove_prefix(dollar + 1);
-      if (text.starts_with("ns")) {
-        out += out_.space;
-        text.remove_prefix(2);
-        continue;
-      }
-      const auto open = text.find('(');
-      const auto close = text.find(')');
-      if (open == std::string_view::npos || close == std::string_view::npos || close < open) {
-        throw Error(Code::Invalid, fmt::format("bad placeholder: ${}", text.substr(0, 20)));
-      }
-      out += said(text.substr(0, open), text.substr(open + 1, close - open - 1));
-      text.remove_prefix(close + 1);
+    auto from = text.begin();
+    for (std::sregex_iterator match(text.begin(), text.end(), placeholder), end; match != end; ++match) {
+      out.append(from, (*match)[0].first);
+      out += match->str() == "$ns" ? out_.space : said(match->str(1), match->str(2));
+      from = (*match)[0].second;
     }
+    return out.append(from, text.end());
   }
 
   std::string said(std::string_view what, std::string_view where) const {

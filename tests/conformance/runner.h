@@ -5,6 +5,7 @@
 
 #include "kopper/http/handler.h"
 #include "kopper/json/value.h"
+#include "kopper/rt/loop.h"
 #include "kopper/rt/task.h"
 
 #include "conformance/cases.h"
@@ -14,8 +15,9 @@ namespace kopper::conformance {
 // A server to ask. Who asks is told by the token, so the handler has no credentials of its own.
 struct Target {
   std::shared_ptr<http::Handler> handler;
-  std::string admin_token;   // of user token-admin, group system:masters
-  std::string nobody_token;  // of user nobody
+  std::string admin_token;                           // of user token-admin, group system:masters
+  std::string nobody_token;                          // of user nobody
+  rt::Duration patience = std::chrono::seconds(10);  // with answers and events that do not come
 };
 
 // What a server answered to the steps of a scenario, as it came.
