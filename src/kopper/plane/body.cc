@@ -6,6 +6,7 @@
 
 #include "kopper/json/yaml.h"
 #include "kopper/plane/behaviour.h"
+#include "kopper/plane/protobuf.h"
 #include "kopper/plane/render.h"
 
 namespace kopper::plane {
@@ -34,10 +35,16 @@ json::Value read_body(const Call& call) {
     if (documents->size() != 1) throw bad_request("the body must be one YAML document");
     return std::move(documents->front().value);
   }
+  if (type == kProtobuf) {
+    auto object = from_protobuf(call.request.body);
+    if (!object) throw bad_request(object.error());
+    return std::move(*object);
+  }
   if (!type.empty() && type != "application/json" && !type.ends_with("+json"))
     throw unsupported_media_type(
         fmt::format("the body of the request was in an unknown format - accepted media types include: "
-                    "application/json, application/yaml"));
+                    "application/json, application/yaml, {}",
+                    kProtobuf));
   json::Limits limits;
   limits.depth = 128;
   auto value = json::parse(call.request.body, limits);
