@@ -42,6 +42,15 @@ GarbageCollector::GarbageCollector(Core& core, Chores& chores) : core_(core), ch
   core.state.on_change([this](Table& table, const Change& change) { changed(table, change); });
 }
 
+void GarbageCollector::resume() {
+  for (const auto& [name, table] : core_.state.tables())
+    for (const auto& [place, object] : table->objects()) {
+      Change seen;
+      seen.after = object;
+      if (object->deleting || !object->owners.empty()) changed(*table, seen);
+    }
+}
+
 void GarbageCollector::changed(Table& table, const Change& change) {
   if (!change.after) {
     for (const auto& [in, dependent] : core_.state.owned_by(change.last->uid))

@@ -16,6 +16,9 @@ class GarbageCollector {
   // Both outlive this.
   GarbageCollector(Core& core, Chores& chores);
 
+  // Takes up what an earlier process left undone.
+  void resume();
+
  private:
   void changed(Table& table, const Change& change);
   Task<> check(Table* table, Table::Place place, std::string uid);

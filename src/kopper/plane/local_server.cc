@@ -6,6 +6,7 @@
 
 #include "kopper/json/yaml.h"
 #include "kopper/meta/base64.h"
+#include "kopper/plane/sqlite_storage.h"
 #include "kopper/rt/cert.h"
 #include "kopper/rt/file.h"
 
@@ -63,7 +64,19 @@ struct LocalServer::Impl {
       spec.server = false;
       return rt::issue(ca, spec);
     });
+    service_accounts = kept(pki, "service-accounts", [] { return rt::make_ca("kopper-service-accounts"); });
     port = listener->port();
+    AuthOptions& auth = options.plane.auth;
+    auth.required = true;
+    if (!options.token_file.empty()) auth.tokens = rt::read_file(options.token_file);
+    auth.service_account_key = service_accounts.key_pem;
+    auth.address = fmt::format("https://127.0.0.1:{}", port);
+    auth.ca = ca.cert_pem;
+    auth.pod_service_accounts = true;
+    if (!options.data_dir.empty()) {
+      storage.emplace(options.data_dir);
+      options.plane.storage = &*storage;
+    }
     plane.emplace(options.plane);
   }
 
@@ -73,6 +86,9 @@ struct LocalServer::Impl {
   rt::CertifiedKey ca;
   rt::CertifiedKey serving;
   rt::CertifiedKey admin;
+  rt::CertifiedKey service_accounts;  // only its key is used
+  std::optional<SqliteStorage> storage;
+
   std::optional<Plane> plane;
   std::optional<http::Server> server;
 };

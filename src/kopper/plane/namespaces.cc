@@ -9,6 +9,11 @@ NamespaceLifecycle::NamespaceLifecycle(Core& core, Chores& chores) : core_(core)
   core.state.on_change([this](Table& table, const Change& change) { changed(table, change); });
 }
 
+void NamespaceLifecycle::resume() {
+  for (const auto& [place, object] : core_.state.table("namespaces").objects())
+    if (object->deleting) chores_.add(empty(object->name));
+}
+
 void NamespaceLifecycle::changed(Table& table, const Change& change) {
   const Stored& object = *change.object();
   if (table.name() == "namespaces") {

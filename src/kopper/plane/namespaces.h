@@ -13,6 +13,9 @@ class NamespaceLifecycle {
   // Both outlive this.
   NamespaceLifecycle(Core& core, Chores& chores);
 
+  // Takes up what an earlier process left undone.
+  void resume();
+
  private:
   void changed(Table& table, const Change& change);
   Task<> empty(std::string name);

@@ -4,6 +4,7 @@
 
 #include "kopper/base/error.h"
 #include "kopper/base/log.h"
+#include "kopper/plane/addresses.h"
 #include "kopper/plane/auth/reviews.h"
 #include "kopper/plane/conversions.h"
 #include "kopper/plane/definitions.h"
@@ -44,7 +45,7 @@ Plane::~Plane() = default;
 
 // They follow each other's changes through the state, and share one queue.
 struct Plane::Controllers {
-  Controllers(Core& core, bool all) : definitions(core, chores) {
+  Controllers(Core& core, bool all) : definitions(core, chores), addresses(core) {
     if (!all) return;
     garbage.emplace(core, chores);
     namespaces.emplace(core, chores);
@@ -52,6 +53,7 @@ struct Plane::Controllers {
 
   Chores chores;
   Definitions definitions;
+  Addresses addresses;
   std::optional<GarbageCollector> garbage;
   std::optional<NamespaceLifecycle> namespaces;
 };
@@ -60,6 +62,12 @@ Task<> Plane::start() {
   controllers_ = std::make_unique<Controllers>(core_, options_.controllers);
   co_await core_.state.load();
   controllers_->definitions.resume();
+  controllers_->addresses.resume();
+  core_.complete = [this](const Call& call, json::Value& object, const json::Value* old) {
+    controllers_->addresses.complete(call, object, old);
+  };
+  if (controllers_->garbage) controllers_->garbage->resume();
+  if (controllers_->namespaces) controllers_->namespaces->resume();
   for (const char* name : {"default", "kube-system", "kube-public", "kube-node-lease"}) {
     if (core_.state.table("namespaces").find("", name)) continue;
     Call call;

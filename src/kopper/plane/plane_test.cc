@@ -221,5 +221,26 @@ TEST_F(PlaneTest, ScaleIsANumberOfTheObject) {
   EXPECT_EQ(*after.body["metadata"]["generation"].as_int(), 2);
 }
 
+TEST_F(PlaneTest, ServicesGetAddressesOfTheirOwn) {
+  const std::string path = "/api/v1/namespaces/default/services";
+  const auto service = [](const char* name, const char* more) {
+    return fmt::format(R"({{"metadata":{{"name":"{}"}},"spec":{{{}"ports":[{{"port":80}}]}}}})", name, more);
+  };
+  const Answer one = ask("POST", path, service("one", R"("type":"NodePort",)"));
+  const Answer two = ask("POST", path, service("two", R"("type":"NodePort",)"));
+  ASSERT_EQ(one.status, 201) << json::dump(one.body);
+  const std::string address(one.body["spec"].text("clusterIP"));
+  EXPECT_TRUE(address.starts_with("10.96.")) << address;
+  EXPECT_NE(address, two.body["spec"].text("clusterIP"));
+  EXPECT_NE(one.body["spec"]["ports"][0]["nodePort"], two.body["spec"]["ports"][0]["nodePort"]);
+  const Answer taken = ask("POST", path, service("three", fmt::format(R"("clusterIP":"{}",)", address).c_str()));
+  EXPECT_EQ(taken.status, 422);
+  EXPECT_NE(taken.body.text("message").find("provided IP is already allocated"), std::string::npos)
+      << taken.body.text("message");
+  ask("DELETE", path + "/one");
+  EXPECT_EQ(ask("POST", path, service("three", fmt::format(R"("clusterIP":"{}",)", address).c_str())).status, 201);
+  EXPECT_EQ(ask("POST", path, service("four", R"("clusterIP":"None",)")).body["spec"].text("clusterIP"), "None");
+}
+
 }  // namespace
 }  // namespace kopper::plane

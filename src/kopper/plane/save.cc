@@ -53,11 +53,16 @@ json::Value options_of(const Call& call, const char* kind) {
   return out;
 }
 
-// Defaults, and every member in its place.
-void complete(const Resource& resource, json::Value& object) {
-  set_defaults(resource, object);
+// Every member in its place, after some were added.
+void in_order(const Resource& resource, json::Value& object) {
   std::vector<std::string> unknown;
   decode_object(resource, object, unknown);
+  put_type_first(object, resource);
+}
+
+void complete(const Resource& resource, json::Value& object) {
+  set_defaults(resource, object);
+  in_order(resource, object);
 }
 
 Task<> mutated(Core& core, Call& call, Attempt& attempt) {
@@ -116,8 +121,9 @@ Task<Saved> save_new(Core& core, Call& call, json::Value object, bool tracked) {
   if (tracked) track_update(*resource, nullptr, attempt.object, manager_of(core, call, call.info.subresource));
   co_await mutated(core, call, attempt);
   prepare_create(*resource, attempt.object);
-
   if (core.complete) core.complete(call, attempt.object, nullptr);
+  in_order(*resource, attempt.object);
+
   Problems problems;
   validate(core, *resource, attempt.object, Check(), problems);
   if (!problems.empty())
@@ -208,6 +214,7 @@ Task<Saved> save(Core& core, Call& call, Edit edit, SaveOptions options) {
       prepare_update(*resource, attempt.object, old);
     }
     if (core.complete) core.complete(call, attempt.object, &old);
+    in_order(*resource, attempt.object);
     Problems problems;
     const Check check{.old = &old, .status_only = options.subresource == "status"};
     validate(core, *resource, attempt.object, check, problems);
