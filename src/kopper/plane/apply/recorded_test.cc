@@ -100,7 +100,8 @@ bool covers(const json::Value& whole, const json::Value& part) {
 
 json::Array sorted_causes(const json::Value& details) {
   json::Array out = details["causes"].is_array() ? *details["causes"].as_array() : json::Array();
-  std::ranges::stable_sort(out, {}, [](const json::Value& cause) { return std::string(cause.text("message")); });
+  std::ranges::sort(out, {},
+                    [](const json::Value& cause) { return std::pair(cause.text("message"), cause.text("field")); });
   return out;
 }
 

@@ -39,7 +39,7 @@ inline const Schema& test_schema(const json::Value& openapi, SchemaPool& pool, B
     }
   }
   if (top) {
-    const Schema& text = builtin.of(meta::type_of<std::string>());
+    const Schema& text = pool.add({.type = Type::String});
     members.push_back({.name = "apiVersion", .schema = &text});
     members.push_back({.name = "kind", .schema = &text});
     members.push_back({.name = "metadata", .schema = &builtin.of(meta::type_of<api::metav1::ObjectMeta>())});
