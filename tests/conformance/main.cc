@@ -1,7 +1,8 @@
 // conformance: asks a server all cases.
-//   conformance record  --server URL --ca FILE --tokens FILE [--topic NAME]…   keep its answers in answers/
-//   conformance compare --server URL --ca FILE --tokens FILE [--topic NAME]…   say where it differs from answers/
+//   conformance record  --server URL --ca FILE --tokens FILE [--topic NAME]…     keep its answers in answers/
+//   conformance compare [--server URL --ca FILE --tokens FILE] [--topic NAME]…   say where it differs from answers/
 // The tokens file is that of kube-apiserver's --token-auth-file, with the users token-admin and nobody in it.
+// Without a server it is our own, in this process.
 #include <algorithm>
 #include <iostream>
 #include <sstream>
@@ -17,6 +18,7 @@
 #include "kopper/rt/file.h"
 #include "kopper/rt/loop.h"
 
+#include "conformance/local.h"
 #include "conformance/suite.h"
 
 namespace kopper::conformance {
@@ -37,7 +39,7 @@ struct Arguments {
 Arguments parse(std::vector<std::string> words) {
   const auto usage = [] {
     return Error(Code::Invalid,
-                 "usage: conformance record|compare --server URL --ca FILE --tokens FILE [--topic NAME]…");
+                 "usage: conformance record|compare [--server URL --ca FILE --tokens FILE] [--topic NAME]…");
   };
   if (words.size() < 2 || words.size() % 2 != 0) throw usage();
   Arguments out;
@@ -56,6 +58,7 @@ Arguments parse(std::vector<std::string> words) {
       throw usage();
     }
   }
+  if (out.verb == "record" && out.server.empty()) throw usage();
   return out;
 }
 
@@ -82,7 +85,7 @@ Target target_of(const Arguments& arguments) {
 
 int run_all(const Arguments& arguments) {
   rt::Loop loop;
-  const auto target = target_of(arguments);
+  const auto target = arguments.server.empty() ? loop.run(make_local()) : target_of(arguments);
   auto known = KnownDifferences::read(home() / "known_differences.txt");
   std::size_t scenarios = 0, steps = 0, differences = 0, accepted = 0, different_steps = 0;
   for (const auto& topic : read_topics(home() / "cases")) {
