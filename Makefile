@@ -13,15 +13,8 @@ help: ## this list
 	@awk -F':.*## ' '/^[a-z-]+:.*## / {printf "  make %-11s %s\n", $$1, $$2}' $(MAKEFILE_LIST)
 
 .PHONY: run build
-run: build ## build, then show the tool at work
-	@build/bin/kopper --help
-	@echo
-	@echo "With a kubeconfig:    build/bin/kopper get namespaces"
-	@echo "A real server to try: tools/real-apiserver start .kopper/real   (needs Go; minutes the first time)"
-	@echo "                      build/bin/kopper --kubeconfig .kopper/real/kubeconfig get namespaces"
-	@echo "An operator on it:    build/bin/operator-manager --kubeconfig .kopper/real/kubeconfig --install-crds"
-	@echo "                      kubectl --kubeconfig .kopper/real/kubeconfig apply -f operators/memcached/samples/memcached.yaml"
-	@echo "                      tools/real-apiserver stop .kopper/real"
+run: build ## build, then a local cluster with the operators and their samples on it, until Ctrl-C
+	@tools/demo
 build: ## the programs, optimised, in build/bin/
 	@tools/deps build
 	$(call configure,release)

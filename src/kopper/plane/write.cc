@@ -47,19 +47,9 @@ json::Value patched(Call& call, const PatchDocument& document, const json::Value
 
 Task<Saved> apply(Core& core, Call& call, json::Value config) {
   const Resource& resource = *call.resource;
-  if (config.text("kind").empty() || config.text("apiVersion").empty())
-    throw bad_request("couldn't get version/kind; json parse error: both apiVersion and kind must be set");
-  if (config.text("kind") != resource.kind || config.text("apiVersion") != resource.api_version())
-    throw bad_request(
-        fmt::format("Incorrect version specified in apply patch. Specified patch version: {}, expected: {}",
-                    config.text("apiVersion"), resource.api_version()));
   const bool force = call.info.flag("force");
   const Manager manager{.name = call.manager(), .subresource = call.info.subresource, .now = core.now()};
-  const Edit edit = [&](const json::Value* current) {
-    json::Value wanted = config;
-    decode_strictly(call, resource, wanted);
-    return apply_config(resource, current, wanted, manager, force);
-  };
+  const Edit edit = [&](const json::Value* current) { return apply_config(resource, current, config, manager, force); };
   SaveOptions options{.create = call.info.subresource.empty(), .tracked = false, .subresource = call.info.subresource};
   co_return co_await save(core, call, edit, options);
 }
