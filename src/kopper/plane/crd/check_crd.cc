@@ -11,7 +11,7 @@
 #include "kopper/plane/crd/crd_status.h"
 #include "kopper/plane/crd/detail/field_path.h"
 #include "kopper/plane/crd/detail/schema_check.h"
-#include "kopper/plane/crd/formats.h"
+#include "kopper/plane/crd/go_text.h"
 
 namespace kopper::plane {
 namespace {
@@ -117,9 +117,32 @@ class CrdCheck {
       if (!same_columns) columns(version, path);
       if (!same_selectable) selectable(version, path);
     }
-    if (!unique) problems_.invalid("spec.versions", spec_["versions"], "must contain unique version names");
+    if (!unique)
+      problems_.add("spec.versions", "FieldValueInvalid",
+                    fmt::format("Invalid value: {}: must contain unique version names", shown()));
     if (storage != 1)
-      problems_.invalid("spec.versions", spec_["versions"], "must have exactly one version marked as storage version");
+      problems_.add("spec.versions", "FieldValueInvalid",
+                    fmt::format("Invalid value: {}: must have exactly one version marked as storage version", shown()));
+    if (!versions_.empty())
+      if (const auto complaints = api::check_dns1035_label(versions_[0].text("name")); !complaints.empty())
+        problems_.invalid("spec.version", versions_[0].text("name"), joined(complaints));
+  }
+
+  // The versions as the server prints them: what is the same in all of them stands elsewhere.
+  std::string shown() const {
+    std::string out;
+    for (const json::Value& v : versions_) {
+      const auto own = [&](const char* member) {
+        return same_in_all(versions_, member) ? std::string("null") : go_json(v[member]);
+      };
+      out += fmt::format(
+          R"({}{{"Name":{},"Served":{},"Storage":{},"Deprecated":{},"DeprecationWarning":{},"Schema":{},"Subresources":{},)"
+          R"("AdditionalPrinterColumns":{},"SelectableFields":{}}})",
+          out.empty() ? "" : ",", go_json(v.text("name")), is_true(v["served"]), is_true(v["storage"]),
+          is_true(v["deprecated"]), go_json(v["deprecationWarning"]), own("schema"), own("subresources"),
+          own("additionalPrinterColumns"), own("selectableFields"));
+    }
+    return "[" + out + "]";
   }
 
   // What is the same in all versions.
@@ -221,7 +244,10 @@ class CrdCheck {
         problems_.required(where);
         continue;
       }
-      const auto found = detail::parse_field_path(text, made.root(), false);
+      auto found = detail::parse_field_path(text, made.root(), false);
+      // The root has more members than the definition names; those are not for selecting.
+      if (found && version["schema"]["openAPIV3Schema"]["properties"][found->root].is_null())
+        found = std::unexpected("does not refer to a valid field");
       if (!found) {
         problems_.invalid(where, text, "is an invalid path: " + found.error());
         continue;
@@ -313,14 +339,31 @@ class CrdCheck {
   }
 
   void webhook_service(const json::Value& service, const std::string& path) {
-    if (service.text("name").empty()) problems_.required(at(path, "name"));
-    if (service.text("namespace").empty()) problems_.required(at(path, "namespace"));
+    // The server confuses the two: a missing name is told of as a missing namespace.
+    if (service.text("namespace").empty()) problems_.required(at(path, "name"));
+    if (service.text("name").empty()) problems_.required(at(path, "namespace"));
     const std::int64_t* port = service["port"].as_int();
     if (port != nullptr && (*port < 1 || *port > 65535))
       problems_.invalid(at(path, "port"), *port, "port is not valid: must be between 1 and 65535, inclusive");
-    const std::string_view url_path = service.text("path");
-    if (!url_path.empty() && !url_path.starts_with('/'))
-      problems_.invalid(at(path, "path"), url_path, "must start with a '/'");
+    service_path(service.text("path"), at(path, "path"));
+  }
+
+  void service_path(std::string_view url_path, const std::string& where) {
+    if (url_path.empty() || url_path == "/") return;
+    if (url_path == "//") return problems_.invalid(where, url_path, "segment[0] may not be empty");
+    if (!url_path.starts_with('/')) problems_.invalid(where, url_path, "must start with a '/'");
+    std::string_view rest = url_path.substr(1);
+    if (rest.ends_with('/')) rest.remove_suffix(1);
+    for (std::size_t i = 0;; ++i) {
+      const std::size_t slash = rest.find('/');
+      const std::string_view segment = rest.substr(0, slash);
+      if (segment.empty()) problems_.invalid(where, url_path, fmt::format("segment[{}] may not be empty", i));
+      if (!segment.empty())
+        for (const std::string& complaint : api::check_dns_subdomain(segment))
+          problems_.invalid(where, url_path, fmt::format("segment[{}]: {}", i, complaint));
+      if (slash == std::string_view::npos) return;
+      rest.remove_prefix(slash + 1);
+    }
   }
 
   void conversion_versions(const json::Array& versions) {
@@ -354,14 +397,19 @@ class CrdCheck {
     keep(spec_["names"]["plural"], before["names"]["plural"], "spec.names.plural");
   }
 
+  // The server adds the storage version to what was stored before it looks.
   void stored_versions() {
     constexpr const char* kPath = "status.storedVersions";
-    const json::Array& stored = list_of(crd_["status"]["storedVersions"]);
-    if (stored.empty()) return;  // the server itself adds the storage version first
+    json::Array stored;
+    if (old_ != nullptr) stored = list_of((*old_)["status"]["storedVersions"]);
+    const auto is_storage = [](const json::Value& v) { return is_true(v["storage"]); };
+    const auto storage = std::ranges::find_if(versions_, is_storage);
+    if (storage != versions_.end() && std::ranges::find(stored, (*storage)["name"]) == stored.end())
+      stored.push_back((*storage)["name"]);
+    if (stored.empty()) return problems_.invalid(kPath, nullptr, "must have at least one stored version");
     for (const json::Value& version : versions_)
-      if (is_true(version["storage"]) && old_ == nullptr && std::ranges::find(stored, version["name"]) == stored.end())
-        problems_.invalid(kPath, crd_["status"]["storedVersions"],
-                          fmt::format("must have the storage version {}", version.text("name")));
+      if (is_storage(version) && std::ranges::find(stored, version["name"]) == stored.end())
+        problems_.invalid(kPath, stored, fmt::format("must have the storage version {}", version.text("name")));
     for (std::size_t i = 0; i < stored.size(); ++i) {
       const auto known = std::ranges::find_if(versions_, [&](const json::Value& v) { return v["name"] == stored[i]; });
       if (known != versions_.end() || !stored[i].is_string()) continue;

@@ -1,15 +1,19 @@
 #include "kopper/plane/crd/go_text.h"
 
+#include <algorithm>
 #include <array>
 #include <charconv>
 #include <cmath>
 #include <cstdint>
 #include <limits>
+#include <vector>
 
 #include <fmt/format.h>
 
 namespace kopper::plane {
 namespace {
+
+constexpr int kPlainDigits = 6;  // "100000", but "1e+06"
 
 using std::chrono::nanoseconds;
 __extension__ using Wide = __int128;
@@ -45,10 +49,34 @@ std::string go_float(double value) {
   int exponent = 0;
   const char* from = sci.data() + e + 1 + (sci[e + 1] == '+' ? 1 : 0);
   std::from_chars(from, sci.data() + sci.size(), exponent);
-  if (exponent < -4 || exponent >= 21)
+  if (exponent < -4 || exponent >= kPlainDigits)
     return fmt::format("{}e{}{:02}", sci.substr(0, e), exponent < 0 ? '-' : '+', std::abs(exponent));
   const auto fixed = std::to_chars(text.data(), text.data() + text.size(), value, std::chars_format::fixed);
   return {text.data(), fixed.ptr};
+}
+
+std::string go_json(const json::Value& value) {
+  std::string out;
+  if (const json::Object* object = value.as_object()) {
+    std::vector<const json::Object::Member*> members;
+    for (const auto& member : *object) members.push_back(&member);
+    std::ranges::sort(members, {}, [](const auto* member) { return std::string_view(member->first); });
+    for (const auto* member : members)
+      out += fmt::format("{}{}:{}", out.empty() ? "" : ",", go_json(member->first), go_json(member->second));
+    return "{" + out + "}";
+  }
+  if (const json::Array* list = value.as_array()) {
+    for (const json::Value& item : *list) out += (out.empty() ? "" : ",") + go_json(item);
+    return "[" + out + "]";
+  }
+  for (const char c : json::dump(value)) {
+    if (c == '<' || c == '>' || c == '&') {
+      out += fmt::format("\\u{:04x}", static_cast<unsigned>(c));
+    } else {
+      out += c;
+    }
+  }
+  return out;
 }
 
 std::string go_quoted(std::string_view text) {

@@ -5,11 +5,15 @@
 #include <string>
 #include <string_view>
 
+#include "kopper/json/value.h"
+
 // How Go reads and prints what the server's messages and formats hold.
 namespace kopper::plane {
 
 // 1.5, 1e+06, 3: as %v prints it.
 std::string go_float(double value);
+// JSON as Go writes it into messages: members sorted, no raw <, > or &.
+std::string go_json(const json::Value& value);
 // "text" with Go's escapes: as %q prints it.
 std::string go_quoted(std::string_view text);
 

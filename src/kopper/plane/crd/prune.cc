@@ -61,7 +61,8 @@ void prune(json::Value& object, const Schema& schema) { Walk<true>().value(objec
 std::vector<std::string> unknown_fields(const json::Value& object, const Schema& schema) {
   Walk<false> walk;
   walk.value(object, &schema, "");
-  std::ranges::sort(walk.unknown);
+  const auto place = [](const std::string& path) { return std::pair(!path.starts_with("metadata."), path); };
+  std::ranges::sort(walk.unknown, {}, place);
   return std::move(walk.unknown);
 }
 

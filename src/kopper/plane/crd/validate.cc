@@ -9,6 +9,7 @@
 #include "kopper/api/validation.h"
 #include "kopper/plane/crd/detail/open_api.h"
 #include "kopper/plane/crd/detail/rules.h"
+#include "kopper/plane/crd/go_text.h"
 
 namespace kopper::plane {
 namespace {
@@ -60,38 +61,12 @@ void check_embedded(const json::Value& value, const Schema& schema, const std::s
   }
 }
 
-// Equal values print the same: members sorted, 1.0 as 1.
-void print_sorted(const json::Value& value, std::string& out) {
-  if (const json::Object* object = value.as_object()) {
-    std::vector<const json::Object::Member*> members;
-    for (const auto& member : *object) members.push_back(&member);
-    std::ranges::sort(members, {}, [](const auto* member) { return std::string_view(member->first); });
-    out += '{';
-    for (const auto* member : members) {
-      out += json::dump(member->first) + ":";
-      print_sorted(member->second, out);
-      out += ',';
-    }
-    out += '}';
-  } else if (const json::Array* list = value.as_array()) {
-    out += '[';
-    for (const json::Value& item : *list) {
-      print_sorted(item, out);
-      out += ',';
-    }
-    out += ']';
-  } else {
-    out += json::dump(value);
-  }
-}
-
 // Tells of each value that comes more than once, where it comes the second time.
 void check_unique(const std::vector<json::Value>& values, const std::string& path, Problems& problems) {
   std::unordered_map<std::string, int> seen;
   for (std::size_t i = 0; i < values.size(); ++i) {
-    std::string text;
-    print_sorted(values[i], text);
-    if (++seen[text] == 2) problems.duplicate(at(path, i), values[i]);
+    std::string text = go_json(values[i]);
+    if (++seen[text] == 2) problems.add(at(path, i), "FieldValueDuplicate", "Duplicate value: " + text);
   }
 }
 
@@ -225,7 +200,7 @@ Problems check_custom_resource(const json::Value& object, const CrdSchema& schem
 
   if (schema.has_rules()) {
     if (blocks_rules(problems)) {
-      problems.invalid("<nil>", "null",
+      problems.invalid("<nil>", nullptr,
                        "some validation rules were not checked because the object was invalid; correct the existing "
                        "errors to complete validation");
     } else {

@@ -20,6 +20,7 @@ enum class Macro : std::uint8_t {
   ExistsOne,
   Map,
   Filter,
+  SortBy,
   TransformList,
   TransformMap,
   OptMap,
@@ -63,6 +64,6 @@ struct Issue {
 // "ERROR: <input>:1:6: what\n | the line\n | .....^", one after another.
 std::string issues_text(std::string_view source, const std::vector<Issue>& issues);
 
-std::expected<NodePtr, Issue> parse(std::string_view text);
+std::expected<NodePtr, std::vector<Issue>> parse(std::string_view text);
 
 }  // namespace kopper::plane::cel

@@ -115,6 +115,7 @@ class Checker {
 
   Checked run(Node& root) {
     out_.type = of(root);
+    std::ranges::stable_sort(out_.issues, {}, &Issue::at);
     return std::move(out_);
   }
 
@@ -280,18 +281,17 @@ class Checker {
     if (wrong) complain(last.at, fmt::format("invalid {} argument", node.name));
   }
 
+  // A condition, or a complaint that it is none.
+  bool is_condition(const Node& node, const Type& type) {
+    if (type.is(K::Bool) || type.is(K::Dyn)) return true;
+    if (!type.is(K::Error)) complain(node.at, fmt::format("expected type 'bool' but found '{}'", type.str()));
+    return false;
+  }
+
   Type of_junction(Node& node) {
-    std::vector<Type> types;
-    bool broken = false;
-    for (NodePtr& arg : node.args) {
-      types.push_back(of(*arg));
-      broken = broken || types.back().is(K::Error);
-    }
-    if (broken) return {K::Error};
-    for (const Type& type : types)
-      if (!type.is(K::Bool) && !type.is(K::Dyn))
-        return no_overload(node, node.name, {types[0], type == types[0] ? types[1] : type}, false);
-    return {K::Bool};
+    bool right = true;
+    for (NodePtr& arg : node.args) right = is_condition(*arg, of(*arg)) && right;
+    return right ? Type{K::Bool} : Type{K::Error};
   }
 
   Type of_choice(Node& node) {
@@ -385,28 +385,20 @@ class Checker {
   }
 
   Type of_bodies(const Node& node, const Type& range, const Type& element, const std::vector<Type>& bodies) {
-    const auto is_condition = [](const Type& type) { return type.is(K::Bool) || type.is(K::Dyn); };
     const bool filtered = bodies.size() == 2;
-    if (filtered && !is_condition(bodies[0]))
-      return no_overload(*node.args[1], "_?_:_", {bodies[0], list_of(bodies[1]), list_of(bodies[1])}, false);
+    if (filtered && !is_condition(*node.args[1], bodies[0])) return {K::Error};
     switch (node.macro) {
       case Macro::All:
       case Macro::Exists:
-        if (!is_condition(bodies[0]))
-          return no_overload(*node.args[1], node.macro == Macro::All ? "_&&_" : "_||_", {{K::Bool}, bodies[0]}, false);
-        return {K::Bool};
-      case Macro::ExistsOne:
-        if (!is_condition(bodies[0]))
-          return no_overload(*node.args[1], "_?_:_", {bodies[0], {K::Int}, {K::Int}}, false);
-        return {K::Bool};
-      case Macro::Filter:
-        if (!is_condition(bodies[0]))
-          return no_overload(*node.args[1], "_?_:_", {bodies[0], list_of(element), list_of(element)}, false);
-        return list_of(element);
+      case Macro::ExistsOne: return is_condition(*node.args[1], bodies[0]) ? Type{K::Bool} : Type{K::Error};
+      case Macro::Filter: return is_condition(*node.args[1], bodies[0]) ? list_of(element) : Type{K::Error};
+      case Macro::SortBy: return range;
       case Macro::Map:
       case Macro::TransformList: return list_of(bodies.back());
-      case Macro::TransformMap:
-        return map_of(range.is(K::Map) ? range.of[0] : Type{range.is(K::List) ? K::Int : K::Dyn}, bodies.back());
+      case Macro::TransformMap: {
+        const Type keys = range.is(K::Map) ? Type(range.of[0]) : Type{range.is(K::List) ? K::Int : K::Dyn};
+        return map_of(keys, bodies.back());
+      }
       case Macro::OptMap: return optional_of(bodies[0]);
       case Macro::OptFlatMap: return bodies[0];
     }

@@ -123,15 +123,18 @@ Value greater_equal(Args a) {
 Value equals(Args a) { return equal(a[0], a[1]); }
 Value differs(Args a) { return !equal(a[0], a[1]); }
 
+Value no_conversion(const Value& from, std::string_view to) {
+  return make_error(fmt::format("type conversion error from '{}' to '{}'", type_name(from), to));
+}
+
 template <class T>
-Value parsed_number(const Text& text, std::string_view what) {
+Value parsed_number(const Value& from, std::string_view to) {
+  const Text& text = get<Text>(from);
   T out{};
   const char* begin = text.data();
   if (text.size() > 1 && text[0] == '+') ++begin;
   const auto [end, error] = std::from_chars(begin, text.data() + text.size(), out);
-  if (text.empty() || error != std::errc() || end != text.data() + text.size())
-    return make_error(fmt::format("strconv.{}: parsing {}: {}", what, go_quoted(text),
-                                  error == std::errc::result_out_of_range ? "value out of range" : "invalid syntax"));
+  if (text.empty() || error != std::errc() || end != text.data() + text.size()) return no_conversion(from, to);
   return out;
 }
 Value to_int(Args a) {
@@ -143,7 +146,7 @@ Value to_int(Args a) {
     if (!(*n > -9223372036854775808.0 && *n < 9223372036854775808.0)) return overflow();
     return static_cast<Int>(*n);
   }
-  if (const auto* t = a[0].as<Text>()) return parsed_number<Int>(*t, "ParseInt");
+  if (a[0].as<Text>() != nullptr) return parsed_number<Int>(a[0], "int");
   if (a[0].as<Instant>() != nullptr)
     return static_cast<Int>(std::chrono::floor<std::chrono::seconds>(get<Instant>(a[0])).time_since_epoch().count());
   if (a[0].as<Span>() != nullptr) return nanos(a[0]);
@@ -153,13 +156,13 @@ Value to_uint(Args a) {
   if (const auto* n = a[0].as<Int>()) return *n < 0 ? unsigned_overflow() : Value(static_cast<Uint>(*n));
   if (const auto* n = a[0].as<double>())
     return *n >= 0 && *n < 18446744073709551616.0 ? Value(static_cast<Uint>(*n)) : unsigned_overflow();
-  if (const auto* t = a[0].as<Text>()) return parsed_number<Uint>(*t, "ParseUint");
+  if (a[0].as<Text>() != nullptr) return parsed_number<Uint>(a[0], "uint");
   return a[0];
 }
 Value to_double(Args a) {
   if (const auto* n = a[0].as<Int>()) return static_cast<double>(*n);
   if (const auto* n = a[0].as<Uint>()) return static_cast<double>(*n);
-  if (const auto* t = a[0].as<Text>()) return parsed_number<double>(*t, "ParseFloat");
+  if (a[0].as<Text>() != nullptr) return parsed_number<double>(a[0], "double");
   return a[0];
 }
 Value to_bool(Args a) {
@@ -168,12 +171,12 @@ Value to_bool(Args a) {
     if (text == yes) return true;
   for (const char* no : {"0", "f", "F", "FALSE", "false", "False"})
     if (text == no) return false;
-  return make_error(fmt::format("strconv.ParseBool: parsing {}: invalid syntax", go_quoted(text)));
+  return no_conversion(a[0], "bool");
 }
 Value to_text(Args a) { return printed(a[0]); }
 Value to_duration(Args a) {
   if (const auto span = parse_go_duration(get<Text>(a[0]))) return *span;
-  return make_error(fmt::format("time: invalid duration {}", go_quoted(get<Text>(a[0]))));
+  return no_conversion(a[0], "google.protobuf.Duration");
 }
 Value to_timestamp(Args a) {
   if (const auto* seconds = a[0].as<Int>()) {
@@ -182,8 +185,7 @@ Value to_timestamp(Args a) {
     return Instant(nanoseconds(out));
   }
   if (const auto at = parse_rfc3339(get<Text>(a[0]))) return Instant(*at);
-  return make_error(
-      fmt::format("parsing time {} as \"2006-01-02T15:04:05Z07:00\": cannot parse", go_quoted(get<Text>(a[0]))));
+  return no_conversion(a[0], "google.protobuf.Timestamp");
 }
 
 std::chrono::year_month_day date_of(const Value& value) {

@@ -12,6 +12,7 @@ namespace {
 
 constexpr std::size_t kDeepest = 250;
 constexpr std::size_t kLongest = 100'000;
+constexpr std::size_t kMostIssues = 30;
 constexpr const char* kExpectExpression =
     "expecting {'[', '{', '(', '.', '-', '!', 'true', 'false', 'null', NUM_FLOAT, NUM_INT, NUM_UINT, STRING, BYTES, "
     "IDENTIFIER}";
@@ -59,7 +60,16 @@ class Lexer {
  public:
   explicit Lexer(std::string_view text) : text_(text) {}
 
+  // What is no token is an issue, and skipped.
+  std::vector<Issue> issues;
+
   Token next() {
+    while (true)
+      if (auto token = try_next()) return std::move(*token);
+  }
+
+ private:
+  std::optional<Token> try_next() {
     skip_blanks();
     Token out{.at = column_};
     if (at_ >= text_.size()) return out;
@@ -78,18 +88,29 @@ class Lexer {
       out.kind = Token::Kind::Sign;
       return take(out, sign.size());
     }
-    if (std::string_view("=!<>&|[](){}.,-+*/%?:").find(c) == std::string_view::npos || c == '=' || c == '&' || c == '|')
-      throw Failure{{column_, fmt::format("Syntax error: token recognition error at: '{}'", c)}};
+    if (std::string_view("!<>[](){}.,-+*/%?:").find(c) == std::string_view::npos) {
+      // One that starts a longer token takes along what does not go on with it.
+      const bool half = c == '=' || c == '&' || c == '|';
+      not_a_token(at_ + (half && at_ + 1 < text_.size() ? 2 : 1));
+      return std::nullopt;
+    }
     out.kind = Token::Kind::Sign;
     return take(out, 1);
   }
 
- private:
   struct Prefix {
     std::size_t size;
     bool raw;
     bool bytes;
   };
+
+  void not_a_token(std::size_t end) {
+    while (end < text_.size() && (static_cast<unsigned char>(text_[end]) & 0xC0U) == 0x80U) ++end;
+    const std::string_view text = text_.substr(at_, end - at_);
+    if (issues.size() < kMostIssues)
+      issues.push_back({column_, fmt::format("Syntax error: token recognition error at: '{}'", text)});
+    step(text.size());
+  }
 
   void step(std::size_t count) {
     for (std::size_t i = 0; i < count; ++i, ++at_)
@@ -164,7 +185,7 @@ class Lexer {
     return made;
   }
 
-  Token quoted(Prefix prefix) {
+  std::optional<Token> quoted(Prefix prefix) {
     Token out{.at = column_};
     out.kind = prefix.bytes ? Token::Kind::Bytes : Token::Kind::Text;
     const std::size_t begin = at_;
@@ -176,9 +197,13 @@ class Lexer {
     const std::string_view close = triple ? std::string_view(three) : text_.substr(at_, 1);
     step(close.size());
     while (true) {
-      if (at_ >= text_.size() || (!triple && (text_[at_] == '\n' || text_[at_] == '\r')))
-        throw Failure{
-            {start, fmt::format("Syntax error: token recognition error at: '{}'", text_.substr(begin, at_ - begin))}};
+      if (at_ >= text_.size() || (!triple && (text_[at_] == '\n' || text_[at_] == '\r'))) {
+        const std::size_t end = at_;
+        at_ = begin;
+        column_ = start;
+        not_a_token(end);
+        return std::nullopt;
+      }
       if (text_.substr(at_).starts_with(close)) break;
       if (text_[at_] == '\\' && at_ + 1 < text_.size()) {
         if (prefix.raw) {
@@ -260,12 +285,18 @@ bool is_reserved(std::string_view name) {
 
 class Parser {
  public:
-  explicit Parser(std::string_view text) : lexer_(text) { token_ = lexer_.next(); }
+  explicit Parser(std::string_view text) : lexer_(text) {}
+
+  const std::vector<Issue>& issues() const { return lexer_.issues; }
 
   NodePtr whole() {
+    token_ = lexer_.next();
     NodePtr out = expression();
-    if (token_.kind != Token::Kind::End)
-      fail(token_.at, fmt::format("Syntax error: mismatched input '{}' expecting <EOF>", token_.text));
+    if (token_.kind != Token::Kind::End) {
+      const Token extra = advance();
+      fail(extra.at, fmt::format("Syntax error: {} input '{}' expecting <EOF>",
+                                 token_.kind == Token::Kind::End ? "extraneous" : "mismatched", extra.text));
+    }
     return out;
   }
 
@@ -437,6 +468,7 @@ class Parser {
         FoldForm{"map", 2, 1, Macro::Map},
         FoldForm{"map", 3, 1, Macro::Map},
         FoldForm{"filter", 2, 1, Macro::Filter},
+        FoldForm{"sortBy", 2, 1, Macro::SortBy},
         FoldForm{"all", 3, 2, Macro::All},
         FoldForm{"exists", 3, 2, Macro::Exists},
         FoldForm{"existsOne", 3, 2, Macro::ExistsOne},
@@ -543,6 +575,7 @@ class Parser {
     if (text == "has" && args.size() == 1) {
       if (args[0]->kind != Kind::Select || args[0]->optional) fail(args[0]->at, "invalid argument to has() macro");
       args[0]->kind = Kind::Has;
+      args[0]->at = at;
       return std::move(args[0]);
     }
     NodePtr out = make(Kind::Call, at, text);
@@ -582,15 +615,21 @@ class Parser {
 
 }  // namespace
 
-std::expected<NodePtr, Issue> parse(std::string_view text) {
+std::expected<NodePtr, std::vector<Issue>> parse(std::string_view text) {
   if (text.size() > kLongest)
-    return std::unexpected(
-        Issue{0, fmt::format("expression code point size exceeds limit: size: {}, limit {}", text.size(), kLongest)});
+    return std::unexpected(std::vector<Issue>{
+        {0, fmt::format("expression code point size exceeds limit: size: {}, limit {}", text.size(), kLongest)}});
+  Parser parser(text);
+  std::vector<Issue> issues;
+  NodePtr out;
   try {
-    return Parser(text).whole();
+    out = parser.whole();
   } catch (Failure& failure) {
-    return std::unexpected(std::move(failure.issue));
+    issues.push_back(std::move(failure.issue));
   }
+  issues.insert(issues.begin(), parser.issues().begin(), parser.issues().end());
+  if (!issues.empty()) return std::unexpected(std::move(issues));
+  return out;
 }
 
 std::string issues_text(std::string_view source, const std::vector<Issue>& issues) {

@@ -1,5 +1,7 @@
 #include "kopper/plane/crd/cel/program.h"
 
+#include <algorithm>
+
 #include <fmt/format.h>
 
 #include "kopper/plane/crd/cel/ast.h"
@@ -233,6 +235,7 @@ class Evaluator {
         if (holds(body, fold, true)) fold.items.push_back(element);
         return fold.trouble.is_null();
       case Macro::Map:
+      case Macro::SortBy:
       case Macro::TransformList:
       case Macro::TransformMap: {
         Value value = of(body);
@@ -240,7 +243,7 @@ class Evaluator {
           fold.trouble = std::move(value);
           return false;
         }
-        if (node.macro == Macro::TransformMap) {
+        if (node.macro == Macro::TransformMap || node.macro == Macro::SortBy) {
           fold.entries.emplace_back(element, std::move(value));
         } else {
           fold.items.push_back(std::move(value));
@@ -268,6 +271,11 @@ class Evaluator {
     }
     if (!fold.trouble.is_null()) return fold.trouble;
     if (macro == Macro::ExistsOne) return fold.count == 1;
+    if (macro == Macro::SortBy) {
+      std::ranges::stable_sort(fold.entries,
+                               [](const auto& a, const auto& b) { return order(a.second, b.second) == -1; });
+      for (auto& [item, key] : fold.entries) fold.items.push_back(std::move(item));
+    }
     if (macro == Macro::TransformMap) return made_map(std::move(fold.entries));
     return make_list(std::move(fold.items));
   }
@@ -305,7 +313,7 @@ std::expected<Program, std::string> Program::compile(std::string_view text, cons
   const bool wants_text = result == Result::String;
   const std::string prefix = wants_text ? "messageExpression compilation failed: " : "compilation failed: ";
   auto parsed = parse(text);
-  if (!parsed) return std::unexpected(prefix + issues_text(text, {parsed.error()}));
+  if (!parsed) return std::unexpected(prefix + issues_text(text, parsed.error()));
   Checked checked = check(**parsed, environment);
   if (!checked.issues.empty()) return std::unexpected(prefix + issues_text(text, checked.issues));
   if (!checked.type.is(wants_text ? Type::Kind::String : Type::Kind::Bool))

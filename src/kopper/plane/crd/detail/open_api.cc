@@ -365,7 +365,11 @@ void report(const Complaint& complaint, const std::string& path, Problems& probl
       return problems.too_many(std::move(field), static_cast<std::size_t>(complaint.count),
                                static_cast<std::size_t>(complaint.limit));
     case Kind::Type: return problems.type_invalid(std::move(field), complaint.value, complaint.text);
-    case Kind::Invalid: return problems.invalid(std::move(field), complaint.value, complaint.text);
+    case Kind::Invalid:
+      if (const double* real = complaint.value.as_double())
+        return problems.add(std::move(field), "FieldValueInvalid",
+                            fmt::format("Invalid value: {}: {}", go_float(*real), complaint.text));
+      return problems.invalid(std::move(field), complaint.value, complaint.text);
     case Kind::General: return problems.invalid(path.empty() ? "<nil>" : path, "", complaint.text);
   }
 }

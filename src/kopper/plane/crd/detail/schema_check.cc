@@ -12,6 +12,7 @@
 #include "kopper/plane/crd/detail/open_api.h"
 #include "kopper/plane/crd/detail/rules.h"
 #include "kopper/plane/crd/detail/structural.h"
+#include "kopper/plane/crd/go_text.h"
 #include "kopper/plane/crd/prune.h"
 
 namespace kopper::plane::detail {
@@ -55,7 +56,9 @@ class Defaults {
  private:
   void one(const json::Value& value, const Schema& schema, const std::string& path) {
     Problems own;
-    if (!unknown_fields(value, schema).empty()) own.invalid(path, value, "must not have unknown fields");
+    if (!unknown_fields(value, schema).empty())
+      own.add(path, "FieldValueInvalid",
+              fmt::format("Invalid value: {}: must not have unknown fields", go_json(value)));
     const std::size_t before = own.causes().size();
     check_open_api(value, schema, nullptr, path, own);
     if (own.causes().size() == before) {
@@ -169,12 +172,10 @@ class Keywords {
     if (list_type == "set" && s.text("type") == "array") {
       constexpr const char* kWhy = "must be atomic as item of a list with x-kubernetes-list-type=set";
       const json::Value& inner_list = items["x-kubernetes-list-type"];
-      const json::Value& inner_map = items["x-kubernetes-map-type"];
       if (items.text("type") == "array" && !inner_list.is_null() && items.text("x-kubernetes-list-type") != "atomic")
         problems_.invalid(at(at(path, "items"), "x-kubernetes-list-type"), inner_list, kWhy);
       if (items.text("type") == "object" && items.text("x-kubernetes-map-type") != "atomic")
-        problems_.invalid(at(at(path, "items"), "x-kubernetes-map-type"),
-                          inner_map.is_null() ? json::Value("null") : inner_list, kWhy);
+        problems_.invalid(at(at(path, "items"), "x-kubernetes-map-type"), inner_list, kWhy);
     }
     if (!list_type.empty() && list_type != "atomic" && list_type != "set" && list_type != "map")
       problems_.not_supported(at(path, "x-kubernetes-list-type"), list_type, {"atomic", "set", "map"});
@@ -280,8 +281,13 @@ class Keywords {
   }
 
   void rule_code(const CelRule& rule, const json::Value& written, const std::string& path, const Place& place) {
-    if (!rule.error.empty()) rule_problems_.invalid(at(path, "rule"), written, rule.error);
-    if (!rule.message_error.empty()) rule_problems_.invalid(at(path, "messageExpression"), written, rule.message_error);
+    const auto refuse = [&](const char* member, const std::string& why) {
+      if (!why.empty())
+        rule_problems_.add(at(path, member), "FieldValueInvalid",
+                           fmt::format("Invalid value: {}: {}", shown(written), why));
+    };
+    refuse("rule", rule.error);
+    refuse("messageExpression", rule.message_error);
     if (rule.program == nullptr) return;
     if (rule.program->uses_old_self()) {
       if (!place.no_old_self.empty())
@@ -292,6 +298,16 @@ class Keywords {
       rule_problems_.invalid(at(path, "optionalOldSelf"), written["optionalOldSelf"],
                              "may not be set if oldSelf is not used in rule");
     }
+  }
+
+  // A rule as the server prints it: all members, under the names they have inside.
+  static std::string shown(const json::Value& rule) {
+    const auto or_null = [&](const char* member) { return go_json(rule[member]); };
+    const auto text = [&](const char* member) { return go_json(rule.text(member)); };
+    return fmt::format(
+        R"({{"Rule":{},"Message":{},"MessageExpression":{},"Reason":{},"FieldPath":{},"OptionalOldSelf":{}}})",
+        text("rule"), text("message"), text("messageExpression"), or_null("reason"), text("fieldPath"),
+        or_null("optionalOldSelf"));
   }
 
   Problems& problems_;
