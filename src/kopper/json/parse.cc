@@ -9,7 +9,7 @@
 
 #include "kopper/json/detail/path.h"
 #include "kopper/json/detail/plain_run.h"
-#include "kopper/json/detail/utf8.h"
+#include "kopper/json/utf8.h"
 #include "kopper/json/value.h"
 
 namespace kopper::json {
@@ -49,7 +49,7 @@ struct Scratch {
 // These two only run on the way to an error: simdjson says that there is one, not where.
 std::size_t invalid_utf8_offset(std::string_view text) {
   std::size_t at = 0;
-  while (const std::size_t length = detail::utf8_sequence(text.substr(at))) at += length;
+  while (const std::size_t length = utf8_sequence(text.substr(at))) at += length;
   return at;
 }
 

@@ -2,8 +2,8 @@
 
 #include <yaml.h>
 
-#include "kopper/json/detail/utf8.h"
 #include "kopper/json/detail/yaml_scalar.h"
+#include "kopper/json/utf8.h"
 #include "kopper/json/yaml.h"
 
 namespace kopper::json {
@@ -62,7 +62,7 @@ class Emitter {
   }
 
   void string(const std::string& text, bool is_key) {
-    if (!detail::valid_utf8(text)) return string(detail::repaired_utf8(text), is_key);
+    if (!valid_utf8(text)) return string(repaired_utf8(text), is_key);
     scalar(text, style(text, is_key));
   }
 

@@ -9,8 +9,8 @@
 #include <yaml.h>
 
 #include "kopper/json/detail/path.h"
-#include "kopper/json/detail/utf8.h"
 #include "kopper/json/detail/yaml_scalar.h"
+#include "kopper/json/utf8.h"
 
 namespace kopper::json {
 namespace {
@@ -191,7 +191,7 @@ class Reader {
     if (name == "binary") {
       auto decoded = detail::decode_base64(event.text());
       if (!decoded) return fail(event.start_mark, "!!binary is not base64");
-      if (!detail::valid_utf8(*decoded)) return fail(event.start_mark, "!!binary holds bytes that are not UTF-8 text");
+      if (!valid_utf8(*decoded)) return fail(event.start_mark, "!!binary holds bytes that are not UTF-8 text");
       out = std::move(*decoded);
       return true;
     }

@@ -1,6 +1,6 @@
-#include "kopper/json/detail/utf8.h"
+#include "kopper/json/utf8.h"
 
-namespace kopper::json::detail {
+namespace kopper::json {
 
 std::size_t utf8_sequence(std::string_view text) {
   if (text.empty()) return 0;
@@ -41,4 +41,4 @@ std::string repaired_utf8(std::string_view text) {
   return out;
 }
 
-}  // namespace kopper::json::detail
+}  // namespace kopper::json
