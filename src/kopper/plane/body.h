@@ -11,7 +11,8 @@ namespace kopper::plane {
 // "application/json; charset=utf-8" → "application/json"
 std::string media_type(std::string_view content_type);
 
-// The JSON or YAML of a request's body. Throws Refusal: 400 malformed, 413 too large, 415 what is not spoken here.
+// A request's body, sent as JSON, YAML or protobuf (proto/decode.h). Throws Refusal: 400 malformed, 413 too large, 415
+// what is not spoken here.
 json::Value read_body(const Call& call);
 
 // The object of a create or update, in the resource's version, decoded: with its kind checked and filled in, unknown

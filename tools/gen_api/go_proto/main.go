@@ -1,0 +1,303 @@
+// Writes what the local API server knows of protobuf, from the tags of the Go structs behind the API types, and bytes
+// that its tests read. Run by ./generate:
+//
+//	go_proto TABLE.cc GOLDENS.json SEEDS/
+package main
+
+import (
+	"bytes"
+	"encoding/json"
+	"fmt"
+	"os"
+	"path/filepath"
+	"reflect"
+	"sort"
+	"strconv"
+	"strings"
+
+	admission "k8s.io/api/admission/v1"
+	admissionregistration "k8s.io/api/admissionregistration/v1"
+	apps "k8s.io/api/apps/v1"
+	authentication "k8s.io/api/authentication/v1"
+	authorization "k8s.io/api/authorization/v1"
+	autoscalingv1 "k8s.io/api/autoscaling/v1"
+	autoscalingv2 "k8s.io/api/autoscaling/v2"
+	batch "k8s.io/api/batch/v1"
+	coordination "k8s.io/api/coordination/v1"
+	core "k8s.io/api/core/v1"
+	discovery "k8s.io/api/discovery/v1"
+	events "k8s.io/api/events/v1"
+	networking "k8s.io/api/networking/v1"
+	policy "k8s.io/api/policy/v1"
+	rbac "k8s.io/api/rbac/v1"
+	storage "k8s.io/api/storage/v1"
+	apiextensions "k8s.io/apiextensions-apiserver/pkg/apis/apiextensions/v1"
+	"k8s.io/apimachinery/pkg/api/resource"
+	meta "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/runtime"
+	"k8s.io/apimachinery/pkg/runtime/serializer/protobuf"
+	"k8s.io/apimachinery/pkg/util/intstr"
+	apiregistration "k8s.io/kube-aggregator/pkg/apis/apiregistration/v1"
+)
+
+func of[T any]() reflect.Type { return reflect.TypeFor[T]() }
+
+// Messages whose JSON is not an object of their fields.
+var scalars = map[reflect.Type]string{
+	of[meta.Time]():            "Time",
+	of[meta.MicroTime]():       "MicroTime",
+	of[resource.Quantity]():    "Quantity",
+	of[intstr.IntOrString]():   "IntOrString",
+	of[runtime.RawExtension](): "Json",
+	of[meta.FieldsV1]():        "Json",
+	of[apiextensions.JSON]():   "Json",
+}
+
+type field struct {
+	number           int
+	name, kind, form string
+	message          reflect.Type
+}
+
+type message struct {
+	name   string
+	role   string
+	fields []field
+}
+
+var messages = map[reflect.Type]*message{}
+
+// "corev1::Pod"
+func nameOf(t reflect.Type) string {
+	parts := strings.Split(t.PkgPath(), "/")
+	return parts[len(parts)-2] + parts[len(parts)-1] + "::" + t.Name()
+}
+
+func kindOf(t reflect.Type, owner string) (string, reflect.Type) {
+	if t.Kind() == reflect.Pointer {
+		t = t.Elem()
+	}
+	if kind, ok := scalars[t]; ok {
+		return kind, nil
+	}
+	switch t.Kind() {
+	case reflect.Bool:
+		return "Bool", nil
+	case reflect.Int32:
+		return "Int32", nil
+	case reflect.Int, reflect.Int64:
+		return "Int64", nil
+	case reflect.Float64:
+		return "Double", nil
+	case reflect.String:
+		return "String", nil
+	case reflect.Slice:
+		if t.Elem().Kind() == reflect.Uint8 {
+			return "Bytes", nil
+		}
+		// A named list where a list of lists or a map of lists would be: a message with the field `items`.
+		if t.Name() != "" && t.Elem().Kind() == reflect.String {
+			messages[t] = &message{name: nameOf(t), role: "Either",
+				fields: []field{{number: 1, kind: "String", form: "Repeated"}}}
+			return "Nested", t
+		}
+	case reflect.Struct:
+		add(t, "Part")
+		return "Nested", t
+	}
+	panic(owner + ": " + t.String())
+}
+
+func add(t reflect.Type, role string) {
+	if m := messages[t]; m != nil {
+		if role == "Kind" {
+			m.role = role
+		}
+		return
+	}
+	if strings.HasPrefix(t.Name(), "JSONSchemaPropsOr") {
+		role = "Either"
+	}
+	m := &message{name: nameOf(t), role: role}
+	messages[t] = m
+	for i := range t.NumField() {
+		f := t.Field(i)
+		proto := strings.Split(f.Tag.Get("protobuf"), ",")
+		if len(proto) < 2 {
+			continue
+		}
+		number, err := strconv.Atoi(proto[1])
+		if err != nil {
+			panic(err)
+		}
+		tag := f.Tag.Get("json")
+		name, options, _ := strings.Cut(tag, ",")
+		form := "Plain"
+		inner := f.Type
+		switch {
+		case name == "" && f.Anonymous:
+			form = "Inline"
+		case name == "" && role != "Either":
+			panic(m.name + "." + f.Name)
+		case inner.Kind() == reflect.Map:
+			if inner.Key().Kind() != reflect.String {
+				panic(m.name + "." + f.Name)
+			}
+			form = "Map"
+			inner = inner.Elem()
+		case inner.Kind() == reflect.Slice && inner.Elem().Kind() != reflect.Uint8:
+			form = "Repeated"
+			inner = inner.Elem()
+		case inner.Kind() == reflect.Pointer:
+		case strings.Contains(options, "omitzero"),
+			strings.Contains(options, "omitempty") && inner.Kind() != reflect.Struct:
+			form = "NotBlank"
+		}
+		kind, of := kindOf(inner, m.name+"."+f.Name)
+		m.fields = append(m.fields,
+			field{number: number, name: name, kind: kind, message: of, form: form})
+	}
+	sort.Slice(m.fields, func(a, b int) bool { return m.fields[a].number < m.fields[b].number })
+}
+
+func table(packages map[string]string) []byte {
+	var all []*message
+	index := map[reflect.Type]int{}
+	for _, m := range messages {
+		all = append(all, m)
+	}
+	sort.Slice(all, func(a, b int) bool { return all[a].name < all[b].name })
+	for t, m := range messages {
+		index[t] = sort.Search(len(all), func(i int) bool { return all[i].name >= m.name })
+	}
+
+	var out bytes.Buffer
+	out.WriteString("// Generated by tools/gen_api/go_proto/generate. Do not edit: change the generator, then run it.\n")
+	out.WriteString("// clang-format off\n#include \"kopper/plane/proto/table.h\"\n\nnamespace kopper::plane::proto {\n")
+	out.WriteString("namespace {\n\nusing enum Type;\nusing enum Form;\nusing enum Role;\n\nconstexpr Field kFields[] = {\n")
+	first := 0
+	var heads bytes.Buffer
+	for _, m := range all {
+		line := "   "
+		for _, f := range m.fields {
+			cell := fmt.Sprintf(` {%d, "%s", %s`, f.number, f.name, f.kind)
+			if f.form != "Plain" || f.message != nil {
+				cell += ", " + f.form
+			}
+			if f.message != nil {
+				cell += fmt.Sprintf(", %d", index[f.message])
+			}
+			cell += "},"
+			if len(line)+len(cell) > 120 {
+				out.WriteString(line + "\n")
+				line = "   "
+			}
+			line += cell
+		}
+		if len(m.fields) > 0 {
+			out.WriteString(line + "\n")
+		}
+		fmt.Fprintf(&heads, "    {\"%s\", %d, %d, %s},\n", m.name, first, len(m.fields), m.role)
+		first += len(m.fields)
+	}
+	out.WriteString("};\n\nconstexpr Message kMessages[] = {\n")
+	out.Write(heads.Bytes())
+	out.WriteString("};\n\nconstexpr Package kPackages[] = {\n")
+	var versions []string
+	for version := range packages {
+		versions = append(versions, version)
+	}
+	sort.Strings(versions)
+	for _, version := range versions {
+		fmt.Fprintf(&out, "    {\"%s\", \"%s\"},\n", version, packages[version])
+	}
+	out.WriteString("};\n\n}  // namespace\n\nstd::span<const Field> fields() { return kFields; }\n")
+	out.WriteString("std::span<const Message> messages() { return kMessages; }\n")
+	out.WriteString("std::span<const Package> packages() { return kPackages; }\n\n}  // namespace kopper::plane::proto\n")
+	return out.Bytes()
+}
+
+func must[T any](value T, err error) T {
+	if err != nil {
+		panic(err)
+	}
+	return value
+}
+
+// Each golden is an object as Go writes it, and its protobuf. Only the object is read.
+func goldens(scheme *runtime.Scheme, file, seeds string) {
+	type golden struct {
+		Protobuf []byte          `json:"protobuf"`
+		Object   json.RawMessage `json:"object"`
+	}
+	var all []golden
+	if err := json.Unmarshal(must(os.ReadFile(file)), &all); err != nil {
+		panic(err)
+	}
+	serializer := protobuf.NewSerializer(scheme, scheme)
+	var out bytes.Buffer
+	for i := range all {
+		var kind runtime.TypeMeta
+		if err := json.Unmarshal(all[i].Object, &kind); err != nil {
+			panic(err)
+		}
+		object := must(scheme.New(kind.GroupVersionKind()))
+		decoder := json.NewDecoder(bytes.NewReader(all[i].Object))
+		decoder.DisallowUnknownFields()
+		if err := decoder.Decode(object); err != nil {
+			panic(err)
+		}
+		var encoded bytes.Buffer
+		if err := serializer.Encode(object, &encoded); err != nil {
+			panic(err)
+		}
+		// Once through protobuf: it keeps no empty lists and no fractions of a second.
+		read, _, err := serializer.Decode(encoded.Bytes(), nil, nil)
+		if err != nil {
+			panic(err)
+		}
+		read.GetObjectKind().SetGroupVersionKind(kind.GroupVersionKind())
+		all[i].Protobuf = encoded.Bytes()
+		all[i].Object = must(json.Marshal(read))
+		seed := fmt.Sprintf("%s_%d", strings.ToLower(kind.Kind), i)
+		if err := os.WriteFile(filepath.Join(seeds, seed), encoded.Bytes(), 0o644); err != nil {
+			panic(err)
+		}
+		out.WriteString(map[bool]string{true: "[\n", false: ",\n"}[i == 0])
+		out.Write(must(json.Marshal(all[i])))
+	}
+	out.WriteString("\n]\n")
+	if err := os.WriteFile(file, out.Bytes(), 0o644); err != nil {
+		panic(err)
+	}
+}
+
+func main() {
+	scheme := runtime.NewScheme()
+	for _, addTo := range []func(*runtime.Scheme) error{
+		admission.AddToScheme, admissionregistration.AddToScheme, apps.AddToScheme, authentication.AddToScheme,
+		authorization.AddToScheme, autoscalingv1.AddToScheme, autoscalingv2.AddToScheme, batch.AddToScheme,
+		coordination.AddToScheme, core.AddToScheme, discovery.AddToScheme, events.AddToScheme, networking.AddToScheme,
+		policy.AddToScheme, rbac.AddToScheme, storage.AddToScheme, apiextensions.AddToScheme, apiregistration.AddToScheme,
+	} {
+		if err := addTo(scheme); err != nil {
+			panic(err)
+		}
+	}
+	packages := map[string]string{}
+	for kind, t := range scheme.AllKnownTypes() {
+		if t.PkgPath() == of[meta.Time]().PkgPath() || kind.Version == runtime.APIVersionInternal {
+			continue
+		}
+		add(t, "Kind")
+		name, _, _ := strings.Cut(nameOf(t), "::")
+		packages[kind.GroupVersion().String()] = name
+	}
+	// Registered in every group.
+	add(of[meta.DeleteOptions](), "Kind")
+	add(of[meta.Status](), "Kind")
+	if err := os.WriteFile(os.Args[1], table(packages), 0o644); err != nil {
+		panic(err)
+	}
+	goldens(scheme, os.Args[2], os.Args[3])
+}
