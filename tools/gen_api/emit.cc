@@ -102,33 +102,6 @@ std::string source(const Group& group, const Options& options, std::size_t first
   return out + "\n}  // namespace kopper::meta\n";
 }
 
-bool same_letters(std::string_view a, std::string_view b) {
-  return std::ranges::equal(a, b, [](char x, char y) { return (x | 0x20) == (y | 0x20); });
-}
-
-// "1s:name 2m:volumeSource=VolumeSource" with the names that JSON has: none for a struct that is embedded.
-std::string wire_fields(const json::Value* schema, std::string_view fields) {
-  const auto* properties = schema == nullptr ? nullptr : (*schema)["properties"].as_object();
-  std::string out;
-  while (!fields.empty()) {
-    const auto field = fields.substr(0, fields.find(' '));
-    fields.remove_prefix(std::min(field.size() + 1, fields.size()));
-    const auto colon = field.find(':');
-    const auto equals = std::min(field.find('='), field.size());
-    std::string_view name = field.substr(colon + 1, equals - colon - 1);
-    if (properties != nullptr && !properties->contains(name)) {
-      const auto known = std::ranges::find_if(*properties, [&](const auto& p) { return same_letters(p.first, name); });
-      if (known != properties->end()) {
-        name = known->first;
-      } else if (equals != field.size()) {
-        name = {};
-      }
-    }
-    out += fmt::format("{}{}{}{}", out.empty() ? "" : " ", field.substr(0, colon + 1), name, field.substr(equals));
-  }
-  return out;
-}
-
 }  // namespace
 
 std::map<std::string, std::string> emit(const std::vector<Group>& groups, const Options& options) {
@@ -150,24 +123,13 @@ std::map<std::string, std::string> emit(const std::vector<Group>& groups, const 
   return out;
 }
 
-std::string emit_definitions(const Document& document, std::string_view numbers) {
+std::string emit_definitions(const Document& document) {
   std::string out(kMark);
   out += "// clang-format off\n#include \"kopper/api/definitions.h\"\n\nnamespace kopper::api {\nnamespace {\n\n";
   out += "constexpr Definition kDefinitions[] = {\n";
   for (const auto& [name, schema] : document.schemas())
     out += fmt::format("    {{{}, R\"j({})j\"}},\n", literal(name), json::dump(schema));
-  out += "};\n\nconstexpr WireType kWireTypes[] = {\n";
-  while (!numbers.empty()) {
-    const auto line = numbers.substr(0, numbers.find('\n'));
-    numbers.remove_prefix(std::min(line.size() + 1, numbers.size()));
-    const auto space = line.find(' ');
-    if (space == std::string_view::npos) continue;
-    const auto name = line.substr(0, space);
-    out += fmt::format("    {{{}, {}}},\n", literal(name),
-                       literal(wire_fields(document.schema(name), line.substr(space + 1))));
-  }
   out += "};\n\n}  // namespace\n\nstd::span<const Definition> definitions() { return kDefinitions; }\n\n";
-  out += "std::span<const WireType> wire_types() { return kWireTypes; }\n\n";
   return out + "}  // namespace kopper::api\n";
 }
 

@@ -29,14 +29,13 @@ constexpr std::string_view kUsage =
   --order      lines "schema: member member ...": the order of members in C++
   --namespace  default kopper::api; types of apps/v1 go in NS::appsv1
   --include    how the output is included, default kopper/api/gen
-  --numbers    what go_numbers printed; with it the schemas themselves are written as well, for the local API server
+  --definitions  also write the schemas themselves: the library's own are told by its local API server
 )";
 
 struct Arguments {
   std::vector<std::filesystem::path> inputs;
   std::filesystem::path out;
   std::filesystem::path order;
-  std::filesystem::path numbers;
   std::vector<std::string> groups;
   Options options;
   bool check = false;
@@ -79,8 +78,7 @@ Arguments parse(const std::vector<std::string>& args) {
       out.options.include = value();
     } else if (args[i] == "--check") {
       out.check = true;
-    } else if (args[i] == "--numbers") {
-      out.numbers = value();
+    } else if (args[i] == "--definitions") {
       out.options.definitions = true;
     } else if (args[i] == "--reduce") {
       out.reduce = true;
@@ -133,8 +131,7 @@ int run(const std::vector<std::string>& args) {
   const auto order = arguments.order.empty() ? Order{} : read_order(arguments.order);
   auto files = arguments.reduce ? reduce(document, arguments.groups)
                                 : emit(build_model(document, order, arguments.options), arguments.options);
-  if (arguments.options.definitions && !arguments.reduce)
-    files["definitions.cc"] = emit_definitions(document, read_file(arguments.numbers));
+  if (arguments.options.definitions && !arguments.reduce) files["definitions.cc"] = emit_definitions(document);
   if (arguments.check) return check(arguments.out, files);
   write(arguments.out, files);
   return 0;
