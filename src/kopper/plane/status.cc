@@ -23,7 +23,8 @@ json::Value Refusal::status() const {
   if (!reason.empty()) out["reason"] = reason;
   json::Object more = details;
   if (retry_after) more["retryAfterSeconds"] = retry_after->count();
-  if (!more.empty()) out["details"] = std::move(more);
+  // The real server always has them in these two, even when there is nothing to say.
+  if (!more.empty() || code == 403 || code == 405) out["details"] = std::move(more);
   out["code"] = code;
   return out;
 }

@@ -36,7 +36,8 @@ std::optional<std::string_view> bearer_token(const http::Headers& headers) {
 }
 
 // Where everybody may look, so that probes need no credentials.
-bool is_open(std::string_view path) {
+bool is_open(std::string_view target) {
+  const std::string_view path = target.substr(0, target.find('?'));
   return path == "/healthz" || path == "/livez" || path == "/readyz" || path == "/version";
 }
 
@@ -85,7 +86,7 @@ std::expected<AccountTokens::Verified, std::string> Auth::token_user(std::string
   return std::move(**found);
 }
 
-User Auth::known_user(const http::Request& request, const std::string& path) {
+User Auth::known_user(const http::Request& request) {
   if (request.peer && !request.peer->common_name.empty()) {
     User user;
     user.name = request.peer->common_name;
@@ -98,7 +99,7 @@ User Auth::known_user(const http::Request& request, const std::string& path) {
     return std::move(found->user);
   }
   if (!options_.required) return administrator();
-  if (!options_.anonymous && !is_open(path)) throw unauthorized();
+  if (!options_.anonymous && !is_open(request.target)) throw unauthorized();
   User user;
   user.name = "system:anonymous";
   user.groups = {"system:unauthenticated"};
@@ -106,9 +107,9 @@ User Auth::known_user(const http::Request& request, const std::string& path) {
 }
 
 Task<User> Auth::authenticate(const http::Request& request) {
-  const RequestInfo info = request_info(request);
-  const User user = known_user(request, info.path);
-  co_return impersonated(authorizer_, user, request.headers, action_of(info));
+  User user = known_user(request);
+  if (!impersonates(request.headers)) co_return user;
+  co_return impersonated(authorizer_, user, request.headers, action_of(request_info(request)));
 }
 
 void Auth::authorize(const Call& call) {

@@ -44,7 +44,7 @@ class Auth final : public Gate {
                                                                  const std::vector<std::string>& audiences);
 
  private:
-  User known_user(const http::Request& request, const std::string& path);
+  User known_user(const http::Request& request);
 
   Core& core_;
   const AuthOptions options_;

@@ -112,7 +112,7 @@ void Authorizer::set_binding(const Place& place, const StoredRef& object) {
     for (const std::string& key : keys(old->second)) {
       const auto at = by_subject_.find(key);
       if (at == by_subject_.end()) continue;
-      at->second.erase(place);
+      std::erase(at->second, &*old);
       if (at->second.empty()) by_subject_.erase(at);
     }
     bindings_.erase(old);
@@ -130,27 +130,23 @@ void Authorizer::set_binding(const Place& place, const StoredRef& object) {
       if (subject.namespace_.empty()) subject.namespace_ = place.first;
       binding.subjects.push_back(std::move(subject));
     }
-  for (const std::string& key : keys(binding)) by_subject_[key].insert(place);
-  bindings_.emplace(place, std::move(binding));
+  const Entry& entry = *bindings_.emplace(place, std::move(binding)).first;
+  for (const std::string& key : keys(entry.second)) by_subject_[key].push_back(&entry);
 }
 
-std::vector<const Authorizer::Bindings::value_type*> Authorizer::applying(const User& user,
-                                                                          const std::string& ns) const {
-  std::set<Place> places;  // in order: the empty namespace is the first
+std::vector<const Authorizer::Entry*> Authorizer::applying(const User& user, const std::string& ns) const {
+  std::vector<const Entry*> out;
   const auto add = [&](const std::string& key) {
     const auto of = by_subject_.find(key);
     if (of == by_subject_.end()) return;
-    const auto in = [&](const std::string& where) {
-      for (auto at = of->second.lower_bound(Place(where, "")); at != of->second.end() && at->first == where; ++at)
-        places.insert(*at);
-    };
-    in("");
-    if (!ns.empty()) in(ns);
+    for (const Entry* entry : of->second)
+      if (entry->first.first.empty() || entry->first.first == ns) out.push_back(entry);
   };
   add("u" + user.name);
   for (const std::string& group : user.groups) add("g" + group);
-  std::vector<const Bindings::value_type*> out;
-  for (const Place& place : places) out.push_back(&*bindings_.find(place));
+  std::ranges::sort(out, {}, &Entry::first);  // the empty namespace is the first
+  const auto doubles = std::ranges::unique(out);
+  out.erase(doubles.begin(), doubles.end());
   return out;
 }
 

@@ -3,7 +3,6 @@
 #include <functional>
 #include <map>
 #include <optional>
-#include <set>
 #include <string>
 #include <string_view>
 #include <unordered_map>
@@ -71,17 +70,18 @@ class Authorizer {
     std::vector<Subject> subjects;
   };
   using Bindings = std::map<Place, Binding>;
+  using Entry = Bindings::value_type;
 
   void change(const Table& table, const StoredRef& before, const StoredRef& after);
   void set_role(const Place& place, const StoredRef& object);
   void set_binding(const Place& place, const StoredRef& object);
   // Those that apply, cluster-wide ones first.
-  std::vector<const Bindings::value_type*> applying(const User& user, const std::string& namespace_) const;
+  std::vector<const Entry*> applying(const User& user, const std::string& namespace_) const;
 
   State& state_;
   std::map<Place, Role> roles_;
   Bindings bindings_;
-  std::unordered_map<std::string, std::set<Place>> by_subject_;  // "u" + user name, "g" + group
+  std::unordered_map<std::string, std::vector<const Entry*>> by_subject_;  // "u" + user name, "g" + group
 };
 
 }  // namespace kopper::plane

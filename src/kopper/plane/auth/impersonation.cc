@@ -1,5 +1,7 @@
 #include "kopper/plane/auth/impersonation.h"
 
+#include <algorithm>
+
 #include <fmt/format.h>
 
 #include "kopper/http/url.h"
@@ -110,6 +112,13 @@ std::string mode_of(const User& wanted) {
 }
 
 }  // namespace
+
+bool impersonates(const http::Headers& headers) {
+  constexpr std::string_view kPrefix = "impersonate-";
+  return std::ranges::any_of(headers, [&](const http::Headers::Entry& entry) {
+    return http::same_name(std::string_view(entry.first).substr(0, kPrefix.size()), kPrefix);
+  });
+}
 
 User impersonated(const Authorizer& authorizer, const User& user, const http::Headers& headers, const Action& action) {
   User wanted = wanted_by(headers);

@@ -6,6 +6,9 @@
 
 namespace kopper::plane {
 
+// Whether there are Impersonate-* headers.
+bool impersonates(const http::Headers& headers);
+
 // Who the request's Impersonate-* headers say that it should count as, when `user` may do that; `user` itself when
 // there are none. Throws Refusal: 400 for headers without a user, 403.
 //
