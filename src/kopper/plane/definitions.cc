@@ -96,9 +96,7 @@ Task<> Definitions::clean_up(std::string name) {
     }
     if (!instances->objects().empty()) co_return;  // held by finalizers: the last one calls again
   }
-  const StoredRef done =
-      save_raw(core_, table, object, [](json::Value& value) { set_finalizer(value["metadata"], kCleanup, false); });
-  if (done) finish_deletion(core_, table, done);
+  save_raw(core_, table, object, [](json::Value& value) { set_finalizer(value["metadata"], kCleanup, false); });
 }
 
 }  // namespace kopper::plane

@@ -114,9 +114,7 @@ Task<> GarbageCollector::finish_foreground(Table* table, Table::Place place, std
   if (!object || !object->deleting || !has_finalizer(*object, kForeground)) co_return;
   for (const auto& [in, dependent] : core_.state.owned_by(uid))
     if (blocks(*dependent, uid)) co_return;
-  const StoredRef done =
-      save_raw(core_, *table, object, [](json::Value& value) { set_finalizer(value["metadata"], kForeground, false); });
-  if (done) finish_deletion(core_, *table, done);
+  save_raw(core_, *table, object, [](json::Value& value) { set_finalizer(value["metadata"], kForeground, false); });
 }
 
 Task<> GarbageCollector::orphan(Table* table, Table::Place place, std::string uid) {
@@ -125,9 +123,7 @@ Task<> GarbageCollector::orphan(Table* table, Table::Place place, std::string ui
   const std::vector<std::string> owner{uid};
   for (const auto& [in, dependent] : core_.state.owned_by(uid))
     save_raw(core_, *in, dependent, [&](json::Value& value) { forget_owners(value, owner); });
-  const StoredRef done =
-      save_raw(core_, *table, object, [](json::Value& value) { set_finalizer(value["metadata"], kOrphan, false); });
-  if (done) finish_deletion(core_, *table, done);
+  save_raw(core_, *table, object, [](json::Value& value) { set_finalizer(value["metadata"], kOrphan, false); });
 }
 
 }  // namespace kopper::plane

@@ -44,12 +44,11 @@ Task<> NamespaceLifecycle::empty(std::string name) {
   }
   for (const auto& [table, one] : content)
     if (table->find(one->namespace_, one->name)) co_return;  // held by a finalizer: its end calls again
-  const StoredRef done = save_raw(core_, namespaces, object, [](json::Value& value) {
+  save_raw(core_, namespaces, object, [](json::Value& value) {
     json::Value& finalizers = value["spec"]["finalizers"];
     if (finalizers.is_array()) std::erase(*finalizers.as_array(), json::Value("kubernetes"));
     if (finalizers.is_array() && finalizers.as_array()->empty()) value["spec"].as_object()->erase("finalizers");
   });
-  if (done) finish_deletion(core_, namespaces, done);
 }
 
 }  // namespace kopper::plane

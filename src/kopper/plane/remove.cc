@@ -38,7 +38,7 @@ std::int64_t grace_of(const Resource& resource, const json::Value& object, const
   return std::max<std::int64_t>(grace, 0);
 }
 
-Task<Removed> remove_one(Core& core, Call& call, StoredRef target, json::Value options) {
+Task<Removed> remove_one(Core& core, Call& call, StoredRef target, const json::Value options) {
   const ResourceRef resource = call.resource;
   Table& table = core.state.table(resource->table());
   const bool dry_run = call.dry_run() || options["dryRun"].is_array();
@@ -81,11 +81,12 @@ Task<Removed> remove_one(Core& core, Call& call, StoredRef target, json::Value o
       set_finalizer(metadata, "foregroundDeletion", policy == "Foreground");
     }
     const std::int64_t grace = grace_of(*resource, next, options);
-    const bool held = metadata["finalizers"].is_array() && !metadata["finalizers"].as_array()->empty();
+    const json::Value& seen = metadata;  // reading a member must not make it
+    const bool held = seen["finalizers"].is_array() && !seen["finalizers"].as_array()->empty();
     const bool is_namespace = table.name() == "namespaces";
     const bool waits =
         held || grace > 0 ||
-        (is_namespace && next["spec"]["finalizers"].is_array() && !next["spec"]["finalizers"].as_array()->empty());
+        (is_namespace && old["spec"]["finalizers"].is_array() && !old["spec"]["finalizers"].as_array()->empty());
     if (dry_run) co_return Removed{.stored = current, .value = std::move(next)};
     if (!waits) {
       const StoredRef last = core.state.erase(table, current->namespace_, current->name);
@@ -97,7 +98,7 @@ Task<Removed> remove_one(Core& core, Call& call, StoredRef target, json::Value o
     if (!current->deleting || (before != nullptr && grace < *before)) {
       metadata["deletionTimestamp"] = api::Time(rt::Loop::current().wall_now() + std::chrono::seconds(grace)).str();
       metadata["deletionGracePeriodSeconds"] = grace;
-      if (const auto* generation = metadata["generation"].as_int(); generation != nullptr && !current->deleting)
+      if (const auto* generation = seen["generation"].as_int(); generation != nullptr && !current->deleting)
         metadata["generation"] = *generation + 1;
       if (is_namespace) next["status"]["phase"] = "Terminating";
     }
@@ -105,7 +106,6 @@ Task<Removed> remove_one(Core& core, Call& call, StoredRef target, json::Value o
     if (next != old) stored = core.state.put(table, std::move(next));
     const std::uint64_t revision = stored->revision;
     json::Value value = stored->value();
-    if (finish_deletion(core, table, stored)) stored = nullptr;
     co_await core.state.durable(revision);
     co_return Removed{.stored = stored, .value = std::move(value)};
   }

@@ -238,11 +238,14 @@ Task<Saved> save(Core& core, Call& call, Edit edit, SaveOptions options) {
     }
     json::Value stored = co_await to_storage(core, resource, std::move(attempt.object));
     if (table.find(ns, call.info.name) != current) continue;
+    if (deletion_is_due(table, stored)) {
+      const StoredRef last = core.state.erase(table, current->namespace_, current->name);
+      co_await core.state.durable(last->revision);
+      co_return out;
+    }
     out.stored = core.state.put(table, std::move(stored));
     out.value["metadata"]["resourceVersion"] = std::to_string(out.stored->revision);
-    const std::uint64_t revision = out.stored->revision;
-    if (finish_deletion(core, table, out.stored)) out.stored = nullptr;
-    co_await core.state.durable(revision);
+    co_await core.state.durable(out.stored->revision);
     co_return out;
   }
   throw conflict(resource->subject(), call.info.name,
@@ -254,23 +257,23 @@ StoredRef save_raw(Core& core, Table& table, const StoredRef& current, const std
   if (!present || present->uid != current->uid) return nullptr;
   json::Value object = present->value();
   edit(object);
+  if (deletion_is_due(table, object)) {
+    core.state.erase(table, present->namespace_, present->name);
+    return nullptr;
+  }
   return core.state.put(table, std::move(object));
 }
 
-bool finish_deletion(Core& core, Table& table, const StoredRef& object) {
-  if (!object->deleting) return false;
-  const json::Value value = object->value();
-  const json::Value& metadata = value["metadata"];
+bool deletion_is_due(const Table& table, const json::Value& object) {
+  const json::Value& metadata = object["metadata"];
+  if (metadata.text("deletionTimestamp").empty()) return false;
   const json::Array* finalizers = metadata["finalizers"].as_array();
   if (finalizers != nullptr && !finalizers->empty()) return false;
   const std::int64_t* grace = metadata["deletionGracePeriodSeconds"].as_int();
   if (grace != nullptr && *grace > 0) return false;
-  if (table.name() == "namespaces") {
-    const json::Array* holders = value["spec"]["finalizers"].as_array();
-    if (holders != nullptr && !holders->empty()) return false;
-  }
-  core.state.erase(table, object->namespace_, object->name);
-  return true;
+  if (table.name() != "namespaces") return true;
+  const json::Array* holders = object["spec"]["finalizers"].as_array();
+  return holders == nullptr || holders->empty();
 }
 
 }  // namespace kopper::plane

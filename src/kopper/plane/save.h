@@ -31,10 +31,11 @@ struct SaveOptions {
 };
 Task<Saved> save(Core& core, Call& call, Edit edit, SaveOptions options);
 
-// The same for the server's own purposes: no admission, no tracking, no validation; null when there is none.
+// The same for the server's own purposes: no admission, no tracking, no validation. Null when there is no such object
+// any more: before, or because the edit took away the last thing that its deletion waited for.
 StoredRef save_raw(Core& core, Table& table, const StoredRef& current, const std::function<void(json::Value&)>& edit);
 
-// Ends an object whose deletion waits for nothing any more. True when it did.
-bool finish_deletion(Core& core, Table& table, const StoredRef& object);
+// Whether an object that is being deleted waits for nothing any more: no finalizer, no grace.
+bool deletion_is_due(const Table& table, const json::Value& object);
 
 }  // namespace kopper::plane
