@@ -218,19 +218,32 @@ Authorizer::Rules Authorizer::rules_for(const User& user, const std::string& ns)
 }
 
 std::vector<Authorizer::Aggregate> Authorizer::stale_aggregates() const {
-  std::vector<Aggregate> out;
-  for (const auto& [place, role] : roles_) {
-    if (!role.aggregates || !place.first.empty()) continue;
-    Aggregate wanted{.name = place.second, .rules = {}};
-    for (const auto& [other, source] : roles_) {
-      if (!other.first.empty() || other == place) continue;
-      const api::Labels labels(source.labels.begin(), source.labels.end());
-      if (std::ranges::none_of(*role.aggregates, [&](const api::Selector& s) { return s.matches(labels); })) continue;
-      for (const PolicyRule& rule : source.rules)
-        if (std::ranges::find(wanted.rules, rule) == wanted.rules.end()) wanted.rules.push_back(rule);
+  // An aggregate may take from another one: what it should be follows from what that should be.
+  std::map<std::string, std::vector<PolicyRule>> wanted;
+  for (const auto& [place, role] : roles_)
+    if (role.aggregates && place.first.empty()) wanted[place.second];
+  bool changed = true;
+  for (std::size_t round = 0; changed && round <= wanted.size(); ++round) {
+    changed = false;
+    for (auto& [name, rules] : wanted) {
+      std::vector<PolicyRule> next;
+      for (const auto& [place, source] : roles_) {
+        if (!place.first.empty() || place.second == name) continue;
+        const api::Labels labels(source.labels.begin(), source.labels.end());
+        if (std::ranges::none_of(*roles_.at(Place("", name)).aggregates,
+                                 [&](const api::Selector& selector) { return selector.matches(labels); }))
+          continue;
+        const auto other = wanted.find(place.second);
+        for (const PolicyRule& rule : other == wanted.end() ? source.rules : other->second)
+          if (std::ranges::find(next, rule) == next.end()) next.push_back(rule);
+      }
+      changed |= next != rules;
+      rules = std::move(next);
     }
-    if (wanted.rules != role.rules) out.push_back(std::move(wanted));
   }
+  std::vector<Aggregate> out;
+  for (auto& [name, rules] : wanted)
+    if (rules != roles_.at(Place("", name)).rules) out.push_back({.name = name, .rules = std::move(rules)});
   return out;
 }
 
