@@ -3,11 +3,13 @@
 #include <cstdint>
 #include <expected>
 #include <memory>
+#include <optional>
 #include <string>
 #include <string_view>
 #include <vector>
 
 #include "kopper/plane/crd/cel/value.h"
+#include "kopper/plane/crd/pattern.h"
 
 namespace kopper::plane::cel {
 
@@ -54,6 +56,7 @@ struct Node {
   Macro macro = Macro::All;
   std::vector<std::string> variables;
   std::size_t depth = 1;
+  std::optional<Pattern> pattern;  // Call, Method of matches: when it is written out
 };
 
 struct Issue {

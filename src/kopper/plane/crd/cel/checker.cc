@@ -270,12 +270,14 @@ class Checker {
   }
 
   // What is written out is checked before it is evaluated.
-  void check_literals(const Node& node) {
+  void check_literals(Node& node) {
     if (node.args.empty()) return;
     const Node& last = *node.args.back();
     const auto* text = last.kind == Node::Kind::Literal ? last.literal.as<std::string>() : nullptr;
     if (text == nullptr) return;
-    const bool wrong = (node.name == "matches" && !Pattern::compile(*text)) ||
+    if (node.name == "matches")
+      if (auto pattern = Pattern::compile(*text)) node.pattern = std::move(*pattern);
+    const bool wrong = (node.name == "matches" && !node.pattern) ||
                        (node.name == "duration" && !parse_go_duration(*text)) ||
                        (node.name == "timestamp" && !parse_rfc3339(*text));
     if (wrong) complain(last.at, fmt::format("invalid {} argument", node.name));

@@ -274,6 +274,7 @@ Value replace(Args a) {
       if (left != 0) out += fresh;
       if (left > 0) --left;
       out += c;
+      if (out.size() > kLongestText) return make_error("string too long");
     }
     if (left != 0) out += fresh;
     return out;

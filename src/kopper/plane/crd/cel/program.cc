@@ -46,10 +46,17 @@ class Evaluator {
     return !too_costly();
   }
 
+  // A text is copied where it is named: a long one costs as much.
+  Value charged(Value value) {
+    const auto* text = value.as<std::string>();
+    if (text != nullptr && !spend(text->size() / 100)) return make_error(kTooCostly);
+    return value;
+  }
+
   Value of_name(const Node& node) {
     if (!spend(1)) return make_error(kTooCostly);
     for (auto at = scope_.rbegin(); at != scope_.rend(); ++at)
-      if (at->first == node.name) return at->second;
+      if (at->first == node.name) return charged(at->second);
     if (node.name == "self") return from_json(*inputs_.self, inputs_.schema);
     if (node.name != "oldSelf") return make_error(fmt::format("no such attribute(s): {}", node.name));
     if (inputs_.old_self == nullptr)
@@ -70,8 +77,10 @@ class Evaluator {
       from = inner;
     }
     Value out;
-    if (from.is_map() && from.find(node.name, out))
+    if (from.is_map() && from.find(node.name, out)) {
+      out = charged(std::move(out));
       return optional && !out.is_error() ? make_optional(std::move(out)) : out;
+    }
     if (optional) return no_optional();
     return make_error(from.is_map() ? fmt::format("no such key: {}", node.name) : "no such overload");
   }
@@ -97,13 +106,15 @@ class Evaluator {
       if (args.back().is_error()) return args.back();
     }
     if (!spend(1 + cost_of_call(node.name, args))) return make_error(kTooCostly);
+    if (node.pattern)
+      if (const auto* text = args[0].as<std::string>()) return node.pattern->matches(*text);
     const std::vector<Overload>* overloads = find_function(node.name);
     if (overloads == nullptr) return make_error("no such overload");
     for (const Overload& overload : *overloads) {
       if (overload.method != method || overload.takes.size() != args.size()) continue;
       bool right = true;
       for (std::size_t i = 0; i < args.size() && right; ++i) right = fits(args[i], overload.takes[i]);
-      if (right) return overload.run(args);
+      if (right) return charged(overload.run(args));
     }
     return make_error("no such overload");
   }
