@@ -68,9 +68,9 @@ std::vector<std::string> Pattern::find_all(std::string_view text, std::size_t li
     if (!compiled_->expression.Match(piece(text), from, text.size(), RE2::UNANCHORED, &hit, 1)) break;
     const std::size_t begin = static_cast<std::size_t>(hit.data() - text.data());
     const std::size_t end = begin + hit.size();
-    if (hit.size() > 0 || begin != last_end) out.emplace_back(hit.data(), hit.size());
+    if (!hit.empty() || begin != last_end) out.emplace_back(hit.data(), hit.size());
     last_end = end;
-    from = hit.size() > 0 ? end : end + 1;
+    from = hit.empty() ? end + 1 : end;
     while (hit.empty() && from < text.size() && (static_cast<unsigned char>(text[from]) & 0xC0U) == 0x80U) ++from;
   }
   return out;
