@@ -32,7 +32,7 @@ void sort_unique(std::vector<std::string>& values) {
 // What is wrong with a requirement, in the server's words, or "".
 std::string complaint(const Requirement& r) {
   if (const auto bad = check_label_key(r.key); !bad.empty()) {
-    return fmt::format("invalid label key \"{}\": {}", r.key, fmt::join(bad, "; "));
+    return fmt::format("<nil>: Invalid value: \"{}\": {}", r.key, fmt::join(bad, "; "));
   }
   if ((r.op == Op::In || r.op == Op::NotIn) && r.values.empty()) {
     return "for 'in', 'notin' operators, values set can't be empty";
@@ -44,9 +44,9 @@ std::string complaint(const Requirement& r) {
   if ((r.op == Op::Exists || r.op == Op::DoesNotExist) && !r.values.empty()) {
     return "values set must be empty for exists and does not exist";
   }
-  for (const auto& value : r.values) {
-    if (const auto bad = check_label_value(value); !bad.empty()) {
-      return fmt::format("invalid label value \"{}\": {}", value, fmt::join(bad, "; "));
+  for (std::size_t i = 0; i < r.values.size(); ++i) {
+    if (const auto bad = check_label_value(r.values[i]); !bad.empty()) {
+      return fmt::format("values[{}][{}]: Invalid value: \"{}\": {}", i, r.key, r.values[i], fmt::join(bad, "; "));
     }
   }
   return {};
@@ -63,7 +63,7 @@ class Parser {
       out.push_back(requirement());
       if (!error_.empty() || at_end()) break;
       if (token_ != ",")
-        fail("',' or the end");
+        fail("',' or 'end of string'");
       else
         next();
       if (error_.empty() && at_end()) fail("a label after ','");
@@ -95,7 +95,7 @@ class Parser {
   }
 
   void fail(std::string_view expected) {
-    if (error_.empty()) error_ = fmt::format("found '{}', expected {}", token_.substr(0, 64), expected);
+    if (error_.empty()) error_ = fmt::format("found '{}', expected: {}", token_.substr(0, 64), expected);
   }
 
   std::string take_name(std::string_view what) {
@@ -124,6 +124,7 @@ class Parser {
       error_ = complaint(r);
       if (!error_.empty()) at_ = start;
     }
+    if (!error_.empty()) error_ = "unable to parse requirement: " + error_;
     return r;
   }
 
@@ -132,7 +133,7 @@ class Parser {
         {"=", Op::Equals},    {"==", Op::Equals},     {"!=", Op::NotEquals}, {"in", Op::In},
         {"notin", Op::NotIn}, {">", Op::GreaterThan}, {"<", Op::LessThan}};
     const auto* op = std::ranges::find(kOps, token_, &std::pair<std::string_view, Op>::first);
-    if (op == std::end(kOps)) return fail("one of =, ==, !=, in, notin, >, <");
+    if (op == std::end(kOps)) return fail("in, notin, =, ==, !=, gt, lt");
     r.op = op->second;
     next();
     if (r.op == Op::In || r.op == Op::NotIn) return values(r);
@@ -303,7 +304,9 @@ std::expected<FieldSelector, DecodeError> FieldSelector::parse(std::string_view 
     }
     Term term;
     if (auto wrong = take_term(rest, term); !wrong.empty()) {
-      return std::unexpected(DecodeError{fmt::format("field selector: {}", wrong), "", text.size() - rest.size()});
+      return std::unexpected(DecodeError{
+          fmt::format("invalid selector: '{}'; can't understand '{}'", text, rest.substr(0, rest.find(','))), "",
+          text.size() - rest.size()});
     }
     out.terms_.push_back(std::move(term));
   }

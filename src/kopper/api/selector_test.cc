@@ -29,7 +29,8 @@ TEST(Selector, ParsesAndPrints) {
   EXPECT_EQ(canonical("a="), "a=");
   EXPECT_EQ(canonical("a=,b"), "a=,b");
   EXPECT_EQ(canonical("a>3,b<-1"),
-            "error: invalid label value \"-1\": a valid label must be an empty string or consist of "
+            "error: unable to parse requirement: values[0][b]: Invalid value: \"-1\": a valid label must be an empty "
+            "string or consist of "
             "alphanumeric characters, '-', '_' or '.', and must start and end with an alphanumeric "
             "character (e.g. 'MyValue',  or 'my_value',  or '12345', regex used for validation is "
             "'(([A-Za-z0-9][-A-Za-z0-9_.]*)?[A-Za-z0-9])?') (offset 4)");
@@ -44,8 +45,8 @@ TEST(Selector, RefusesNonsense) {
                            "(a)",        "a in (x))",  "a/b/c", "-a",   "a=-",   "a=b c", "==",     "a=!"}) {
     EXPECT_FALSE(Selector::parse(text).has_value()) << text;
   }
-  EXPECT_EQ(canonical("a in x"), "error: found 'x', expected '(' (offset 5)");
-  EXPECT_THAT(canonical("a=1,-b"), HasSubstr("invalid label key \"-b\""));
+  EXPECT_EQ(canonical("a in x"), "error: unable to parse requirement: found 'x', expected: '(' (offset 5)");
+  EXPECT_THAT(canonical("a=1,-b"), HasSubstr("Invalid value: \"-b\""));
 }
 
 TEST(Selector, Matches) {
