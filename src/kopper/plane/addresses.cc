@@ -75,7 +75,7 @@ void Addresses::complete(const Call& call, json::Value& service, const json::Val
     throw invalid("", "Service", service["metadata"].text("name"), problems);
   };
   json::Value& spec = service["spec"];
-  const std::string_view type = spec.text("type");
+  const std::string type(spec.text("type"));  // spec grows below
   if (type != "ExternalName") {
     std::string address(spec.text("clusterIP"));
     if (address.empty() && old != nullptr) address = (*old)["spec"].text("clusterIP");
@@ -88,9 +88,7 @@ void Addresses::complete(const Call& call, json::Value& service, const json::Val
       const auto taken = addresses_.find(address);
       if (!in_range(address))
         refuse("spec.clusterIPs", json::Array{address},
-               fmt::format("failed to allocate IP {}: the provided IP ({}) is not in the valid range. The range of "
-                           "valid IPs is {}/16",
-                           address, address, text_of(kNetwork)));
+               fmt::format("failed to allocate IP {}: the provided network does not match the current range", address));
       if (taken != addresses_.end() && taken->second != uid)
         refuse("spec.clusterIPs", json::Array{address},
                fmt::format("failed to allocate IP {}: provided IP is already allocated", address));

@@ -104,13 +104,15 @@ void decode_strictly(Call& call, const Resource& resource, json::Value& object) 
 
 json::Value read_object(Call& call, const Resource& resource) {
   json::Value object = read(call, &resource);
+  if (object.is_null()) object = json::Object();
   if (!object.is_object()) throw bad_request("couldn't get version/kind; json parse error: the body is not an object");
   const std::string kind(object.text("kind"));
   const std::string version(object.text("apiVersion"));
   if ((!kind.empty() && kind != resource.kind) || (!version.empty() && version != resource.api_version())) {
-    throw bad_request(
-        fmt::format("{} in version \"{}\" cannot be handled as a {}: no kind \"{}\" is registered for version \"{}\"",
-                    kind, version, resource.kind, kind, version));
+    throw bad_request(fmt::format(
+        "{} in version \"{}\" cannot be handled as a {}: no kind \"{}\" is registered for version \"{}\" in "
+        "scheme \"pkg/runtime/scheme.go:111\"",
+        kind, version.substr(version.find('/') + 1), resource.kind, kind, version));
   }
   put_type_first(object, resource);
   decode_strictly(call, resource, object);
@@ -122,6 +124,10 @@ json::Value read_delete_options(const Call& call) {
   if (!call.request.body.empty()) {
     out = read_body(call);
     if (!out.is_object()) throw bad_request("the body must be DeleteOptions");
+    if (const std::string_view kind = out.text("kind"); !kind.empty() && kind != "DeleteOptions")
+      throw bad_request(
+          fmt::format("no kind \"{}\" is registered for version \"{}\" in scheme \"pkg/runtime/scheme.go:111\"", kind,
+                      out.text("apiVersion")));
   }
   const auto number = [&](const char* name) {
     const auto text = call.info.text(name);

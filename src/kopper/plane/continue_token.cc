@@ -15,7 +15,8 @@ std::string to_string(const ContinueToken& token) {
 }
 
 ContinueToken parse_continue(std::string_view text) {
-  const Refusal bad = bad_request("continue key is not valid: it is not one that this server gave");
+  const Refusal bad =
+      bad_request("invalid continue token: continue key is not valid: it is not one that this server gave");
   if (text.size() > 4096) throw bad;
   const auto bytes = meta::from_base64(text);
   if (!bytes) throw bad;

@@ -74,9 +74,19 @@ std::uint64_t parse_revision(std::string_view text) {
   std::uint64_t out = 0;
   const auto [end, error] = std::from_chars(text.data(), text.data() + text.size(), out);
   if (error != std::errc() || end != text.data() + text.size())
-    throw bad_request(
-        fmt::format("invalid resource version \"{}\": strconv.ParseUint: parsing \"{}\": invalid syntax", text, text));
+    throw failed(fmt::format("strconv.ParseUint: parsing \"{}\": invalid syntax", text));
   return out;
+}
+
+std::uint64_t asked_revision(const Call& call) {
+  const auto text = call.info.text("resourceVersion");
+  if (!text) return 0;
+  try {
+    return parse_revision(*text);
+  } catch (Refusal& refusal) {
+    refusal.message = fmt::format("resourceVersion: Invalid value: \"{}\": {}", *text, refusal.message);
+    throw;
+  }
 }
 
 struct Selection::Impl {

@@ -72,7 +72,9 @@ Task<http::Response> patch(Core& core, Call& call);
 Task<http::Response> remove(Core& core, Call& call);
 Task<http::Response> remove_collection(Core& core, Call& call);
 
-// resourceVersion as a number. Throws Refusal (400).
+// The resourceVersion of an object as a number. Throws Refusal (500).
 std::uint64_t parse_revision(std::string_view text);
+// The parameter resourceVersion of a request; 0 when it is not given. Throws Refusal (500).
+std::uint64_t asked_revision(const Call& call);
 
 }  // namespace kopper::plane

@@ -2,6 +2,8 @@
 
 #include <optional>
 
+#include <fmt/format.h>
+
 #include "kopper/plane/status.h"
 
 namespace kopper::plane {
@@ -21,15 +23,21 @@ std::string_view next(std::string_view& text, char mark) {
   return part;
 }
 
+constexpr std::string_view kTypes = "application/json, application/yaml, application/vnd.kubernetes.protobuf";
+constexpr std::string_view kStreams = "application/json;stream=watch, application/vnd.kubernetes.protobuf;stream=watch";
+
+bool is_known(std::string_view type) {
+  return type.empty() || type == "*/*" || type == "application/json" || type == "application/yaml" ||
+         type == "application/vnd.kubernetes.protobuf";
+}
+
 // Nothing when this one cannot be served.
-std::optional<Output> one(std::string_view range) {
+std::optional<Output> one(std::string_view range, bool stream) {
   const std::string_view type = next(range, ';');
   Output out;
-  if (type == "application/yaml") {
-    out.yaml = true;
-  } else if (type != "application/json" && type != "*/*" && type != "application/*" && !type.empty()) {
-    return std::nullopt;
-  }
+  if (!is_known(type) || type == "application/vnd.kubernetes.protobuf") return std::nullopt;
+  out.yaml = type == "application/yaml";
+  if (out.yaml && stream) return std::nullopt;
   std::string_view as;
   std::string_view group;
   std::string_view version;
@@ -57,14 +65,29 @@ std::optional<Output> one(std::string_view range) {
 
 Output negotiate(const RequestInfo& info, std::string_view accept) {
   std::optional<Output> out;
-  if (trim(accept).empty()) out.emplace();
-  while (!out && !accept.empty()) out = one(next(accept, ','));
-  if (!out) throw not_acceptable("only the following media types are accepted: application/json, application/yaml");
+  const bool stream = info.verb == "watch";
+  bool known = trim(accept).empty();
+  if (known) out.emplace();
+  while (!out && !accept.empty()) {
+    const std::string_view range = next(accept, ',');
+    out = one(range, stream);
+    known |= is_known(trim(range.substr(0, range.find(';'))));
+  }
+  if (!known)
+    throw not_acceptable(fmt::format("406: Not Acceptable\n\nAvailable representations: {}, {}", kTypes, kStreams));
+  if (!out)
+    throw not_acceptable(fmt::format("only the following media types are accepted: {}", stream ? kStreams : kTypes));
   out->pretty = info.flag("pretty");
-  if (const auto include = info.text("includeObject"))
+  if (const auto include = info.text("includeObject")) {
+    if (out->form == Output::Form::Table && *include != "None" && *include != "Object" && *include != "Metadata")
+      throw bad_request(
+          fmt::format("Unable to convert to Table as requested: includeObject: Invalid value: \"{}\": must "
+                      "be 'Metadata', 'Object', 'None', or empty",
+                      *include));
     out->include = *include == "None"     ? Output::Include::None
                    : *include == "Object" ? Output::Include::Object
                                           : Output::Include::Metadata;
+  }
   return *out;
 }
 

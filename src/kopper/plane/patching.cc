@@ -2,6 +2,7 @@
 
 #include <fmt/format.h>
 
+#include "kopper/base/log.h"
 #include "kopper/json/merge_patch.h"
 #include "kopper/json/patch.h"
 #include "kopper/json/strategic.h"
@@ -18,15 +19,15 @@ constexpr std::string_view kMerge = "application/merge-patch+json";
 constexpr std::string_view kStrategic = "application/strategic-merge-patch+json";
 
 Refusal does_not_fit(const DecodeError& error) {
-  return {422, "Invalid",
-          fmt::format("the server rejected our request due to an error in our request: {}", error.str())};
+  log::debug("a patch does not fit", {{"error", error.str()}});
+  return {422, "Invalid", "the server rejected our request due to an error in our request"};
 }
 
 json::Value read_json(const Call& call) {
   json::Limits limits;
   limits.depth = 128;
   auto value = json::parse(call.request.body, limits);
-  if (!value) throw bad_request("error decoding patch: " + value.error().str());
+  if (!value) throw bad_request("invalid JSON patch");
   return std::move(*value);
 }
 
@@ -54,16 +55,21 @@ PatchDocument read_patch(const Call& call, const meta::Type* strategic) {
     return out;
   }
   if (out.type != kJson && out.type != kMerge && (out.type != kStrategic || strategic == nullptr)) {
+    if (strategic != nullptr) throw unsupported_media_type("415: Unsupported Media Type");
     throw unsupported_media_type(
         fmt::format("the body of the request was in an unknown format - accepted media types include: {}, {}, "
-                    "{}{}application/apply-patch+yaml",
-                    kJson, kMerge, strategic != nullptr ? kStrategic : "", strategic != nullptr ? ", " : ""));
+                    "application/apply-patch+yaml",
+                    kJson, kMerge));
   }
   if (call.info.text("force")) problems.forbidden("force", "may not be specified for non-apply patch");
   if (!problems.empty()) throw invalid("meta.k8s.io", "PatchOptions", "", problems);
   out.content = read_json(call);
-  if (out.type == kJson ? !out.content.is_array() : !out.content.is_object())
-    throw bad_request(fmt::format("error decoding patch: found {}", out.content.type_name()));
+  if (out.type == kJson && !out.content.is_array())
+    throw bad_request(
+        "error decoding patch: json: cannot unmarshal object into Go value of type []handlers.jsonPatchOp");
+  if (out.type != kJson && !out.content.is_object())
+    throw bad_request(
+        "error decoding patch: json: cannot unmarshal array into Go value of type map[string]interface {}");
   return out;
 }
 

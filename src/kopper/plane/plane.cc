@@ -89,7 +89,7 @@ Task<http::Response> Plane::handle(http::Request request) {
     call.user = co_await gate_.authenticate(call.request);
     gate_.authorize(call);
     if (is_health(call.info.path)) {
-      if (call.request.method != "GET" && call.request.method != "HEAD") throw method_not_supported({}, call.info.verb);
+      if (call.request.method != "GET" && call.request.method != "HEAD") throw method_not_allowed();
       co_return http::text_response(200, "ok");
     }
     if (!call.info.is_resource) co_return co_await dispatch_path(call);
@@ -112,7 +112,12 @@ Task<http::Response> Plane::dispatch_path(Call& call) {
 Task<http::Response> Plane::dispatch(Call& call) {
   const RequestInfo& info = call.info;
   call.resource = core_.catalog.find(info.group, info.version, info.resource);
-  if (!call.resource) throw no_such_path();
+  if (!call.resource) {
+    // Groups of others are no part of the real server, which then has nothing to say.
+    const Catalog::Group* group = core_.catalog.group(info.group);
+    if (group == nullptr || group->versions.front().resources.front()->type == nullptr) co_return no_such_page();
+    throw no_such_path();
+  }
   const Resource& resource = *call.resource;
   if (!resource.namespaced && !info.namespace_.empty() && info.resource != "namespaces") throw no_such_path();
   if (!info.subresource.empty()) {
@@ -125,10 +130,11 @@ Task<http::Response> Plane::dispatch(Call& call) {
     co_return co_await special->second(core_, call);
   }
   const auto allowed = [&](Resource::Verb verb) {
-    if ((resource.verbs & verb) == 0) throw method_not_supported(resource.subject(), info.verb);
+    if ((resource.verbs & verb) == 0) throw method_not_allowed();
   };
   const bool placed = !resource.namespaced || !info.namespace_.empty();  // a write needs to know where
   const bool named = !info.name.empty();
+  if (!placed && named) throw no_such_path();
   if (info.verb == "get" && placed) {
     allowed(Resource::Get);
     co_return co_await get(core_, call);
@@ -161,7 +167,7 @@ Task<http::Response> Plane::dispatch(Call& call) {
     allowed(Resource::DeleteCollection);
     co_return co_await remove_collection(core_, call);
   }
-  throw method_not_supported(resource.subject(), info.verb);
+  throw method_not_allowed();
 }
 
 Task<std::unique_ptr<http::WebSocket>> Plane::connect(http::Request request, std::vector<std::string>) {

@@ -55,7 +55,7 @@ Task<std::optional<std::uint64_t>> snapshot(Core& core, const Call& call) {
   const std::string match = call.info.text("resourceVersionMatch").value_or("");
   if (!match.empty() && match != "Exact" && match != "NotOlderThan") {
     Problems problems;
-    problems.not_supported("resourceVersionMatch", match, {"Exact", "NotOlderThan"});
+    problems.not_supported("resourceVersionMatch", match, {"Exact", "NotOlderThan", ""});
     throw invalid("meta.k8s.io", "ListOptions", "", problems);
   }
   if (!match.empty() && version.empty()) {
@@ -72,7 +72,12 @@ Task<std::optional<std::uint64_t>> snapshot(Core& core, const Call& call) {
     }
     co_return std::nullopt;
   }
-  const std::uint64_t asked = parse_revision(version);
+  std::uint64_t asked = 0;
+  try {
+    asked = asked_revision(call);
+  } catch (const Refusal& refusal) {
+    throw bad_request("invalid resource version: " + refusal.message);
+  }
   if (asked > core.state.revision()) {
     co_await rt::sleep(core.too_large_wait);
     if (asked > core.state.revision()) throw too_large_revision(asked, core.state.revision());
@@ -85,6 +90,7 @@ Task<std::optional<std::uint64_t>> snapshot(Core& core, const Call& call) {
 
 Task<http::Response> get(Core& core, Call& call) {
   const Output output = negotiate(call.info, call.header("accept"));
+  asked_revision(call);  // any that was answered is there already
   const Table& table = core.state.table(call.resource->table());
   const StoredRef found = table.find(call.resource->namespaced ? call.info.namespace_ : "", call.info.name);
   if (!found) throw not_found(call.resource->subject(), call.info.name);
@@ -97,7 +103,12 @@ Task<http::Response> get(Core& core, Call& call) {
 Task<http::Response> list(Core& core, Call& call) {
   const Output output = negotiate(call.info, call.header("accept"));
   const Selection selection(call);
-  std::uint64_t limit = 0;
+  if (call.info.text("sendInitialEvents")) {
+    Problems problems;
+    problems.forbidden("sendInitialEvents", "sendInitialEvents is forbidden for list");
+    throw invalid("meta.k8s.io", "ListOptions", "", problems);
+  }
+  std::int64_t limit = 0;  // none when it is not positive
   if (const auto text = call.info.text("limit")) {
     const auto [end, error] = std::from_chars(text->data(), text->data() + text->size(), limit);
     if (error != std::errc()) throw bad_request(fmt::format("strconv.ParseInt: parsing \"{}\": invalid syntax", *text));
@@ -107,6 +118,8 @@ Task<http::Response> list(Core& core, Call& call) {
   std::uint64_t revision = core.state.revision();
   const auto continued = call.info.text("continue");
   if (continued) {
+    if (call.info.text("resourceVersion"))
+      throw bad_request("specifying resource version is not allowed when using continue");
     const ContinueToken token = parse_continue(*continued);
     after = token.after;
     if (token.revision != 0) revision = token.revision;
@@ -119,7 +132,7 @@ Task<http::Response> list(Core& core, Call& call) {
   std::int64_t remaining = 0;
   const bool there = table.at_revision(revision, after, selection.in(), [&](const StoredRef& object) {
     if (!selection.matches(*object)) return true;
-    if (limit == 0 || items.size() < limit) {
+    if (limit <= 0 || std::cmp_less(items.size(), limit)) {
       items.push_back(object);
     } else {
       ++remaining;

@@ -18,7 +18,7 @@ void check(const json::Value& options) {
   Problems problems;
   const std::string_view policy = options.text("propagationPolicy");
   if (!policy.empty() && policy != "Orphan" && policy != "Background" && policy != "Foreground")
-    problems.not_supported("propagationPolicy", policy, {"Background", "Foreground", "Orphan"});
+    problems.not_supported("propagationPolicy", policy, {"Foreground", "Background", "Orphan", "nil"});
   if (!policy.empty() && options["orphanDependents"].as_bool() != nullptr)
     problems.invalid("propagationPolicy", policy, "orphanDependents and deletionPropagation cannot be both set");
   if (const json::Array* dry = options["dryRun"].as_array())
@@ -27,9 +27,11 @@ void check(const json::Value& options) {
   if (!problems.empty()) throw invalid("meta.k8s.io", "DeleteOptions", "", problems);
 }
 
+bool has_grace(const Resource& resource) { return resource.kind == "Pod" && resource.group.empty(); }
+
 // What the kind and the request say of how long it may take; only pods that run somewhere take time.
 std::int64_t grace_of(const Resource& resource, const json::Value& object, const json::Value& options) {
-  if (resource.kind != "Pod" || !resource.group.empty()) return 0;
+  if (!has_grace(resource)) return 0;
   std::int64_t grace = 30;
   if (const auto* own = object["spec"]["terminationGracePeriodSeconds"].as_int()) grace = *own;
   if (const auto* asked = options["gracePeriodSeconds"].as_int()) grace = *asked;
@@ -46,16 +48,18 @@ Task<Removed> remove_one(Core& core, Call& call, StoredRef target, const json::V
     const StoredRef current = table.find(target->namespace_, target->name);
     if (!current) throw not_found(resource->subject(), target->name);
     const json::Value& wanted = options["preconditions"];
+    const Subject kind{.group = resource->group, .resource = resource->kind};
     if (const std::string_view uid = wanted.text("uid"); !uid.empty() && uid != current->uid)
-      throw conflict(
-          resource->subject(), target->name,
-          fmt::format("Precondition failed: UID in precondition: {}, UID in object meta: {}", uid, current->uid));
+      throw conflict(kind, target->name,
+                     fmt::format("the UID in the precondition ({}) does not match the UID in record ({}). The object "
+                                 "might have been deleted and then recreated",
+                                 uid, current->uid));
     if (const std::string_view version = wanted.text("resourceVersion");
         !version.empty() && version != std::to_string(current->revision))
-      throw conflict(
-          resource->subject(), target->name,
-          fmt::format("Precondition failed: ResourceVersion in precondition: {}, ResourceVersion in object meta: {}",
-                      version, current->revision));
+      throw conflict(kind, target->name,
+                     fmt::format("the ResourceVersion in the precondition ({}) does not match the ResourceVersion in "
+                                 "record ({}). The object might have been modified",
+                                 version, current->revision));
     const json::Value old = current->value();
     if (core.admission != nullptr) {
       Attempt attempt{.operation = Attempt::Operation::Delete,
@@ -87,17 +91,21 @@ Task<Removed> remove_one(Core& core, Call& call, StoredRef target, const json::V
     const bool waits =
         held || grace > 0 ||
         (is_namespace && old["spec"]["finalizers"].is_array() && !old["spec"]["finalizers"].as_array()->empty());
-    if (dry_run) co_return Removed{.stored = current, .value = std::move(next)};
+    if (dry_run) co_return Removed{.stored = waits ? current : nullptr, .value = std::move(next)};
     if (!waits) {
       const StoredRef last = core.state.erase(table, current->namespace_, current->name);
       co_await core.state.durable(last->revision);
       json::Value value = last->value();
+      if (has_grace(*resource)) {  // it was given none, and the answer says so
+        if (!current->deleting) value["metadata"]["deletionTimestamp"] = core.now().str();
+        value["metadata"]["deletionGracePeriodSeconds"] = 0;
+      }
       co_return Removed{.stored = nullptr, .value = std::move(value)};
     }
     const std::int64_t* before = old["metadata"]["deletionGracePeriodSeconds"].as_int();
     if (!current->deleting || (before != nullptr && grace < *before)) {
       metadata["deletionTimestamp"] = api::Time(rt::Loop::current().wall_now() + std::chrono::seconds(grace)).str();
-      metadata["deletionGracePeriodSeconds"] = grace;
+      if (!is_namespace) metadata["deletionGracePeriodSeconds"] = grace;
       if (const auto* generation = seen["generation"].as_int(); generation != nullptr && !current->deleting)
         metadata["generation"] = *generation + 1;
       if (is_namespace) next["status"]["phase"] = "Terminating";
@@ -166,6 +174,9 @@ Task<http::Response> remove(Core& core, Call& call) {
   const StoredRef target =
       core.state.table(resource->table()).find(resource->namespaced ? call.info.namespace_ : "", call.info.name);
   if (!target) throw not_found(resource->subject(), call.info.name);
+  if (resource->kind == "Namespace" && resource->group.empty() &&
+      (target->name == "default" || target->name == "kube-system" || target->name == "kube-public"))
+    throw forbidden(resource->subject(), target->name, "this namespace may not be deleted");
   Removed done = co_await remove_one(core, call, target, std::move(options));
   // Of some kinds the real server answers with what was deleted, of all others with a Status.
   const bool whole =

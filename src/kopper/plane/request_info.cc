@@ -10,9 +10,9 @@ std::string verb_of(const std::string& method, const RequestInfo& info) {
   if (method == "PUT") return "update";
   if (method == "PATCH") return "patch";
   if (method == "DELETE") return info.name.empty() ? "deletecollection" : "delete";
-  if (method != "GET" && method != "HEAD") return method;
-  if (info.flag("watch")) return "watch";
-  return info.name.empty() ? "list" : "get";
+  if (method != "GET" && method != "HEAD") return "";
+  if (!info.name.empty()) return "get";
+  return info.flag("watch") ? "watch" : "list";
 }
 
 }  // namespace

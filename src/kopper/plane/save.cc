@@ -15,14 +15,14 @@ constexpr int kRetries = 20;  // as often as somebody else may be faster
 const char* const kServerOwned[] = {"uid", "creationTimestamp", "deletionTimestamp", "deletionGracePeriodSeconds",
                                     "selfLink"};
 
-void require_namespace(Core& core, const Call& call) {
+void require_namespace(Core& core, const Call& call, std::string_view name) {
   const Resource& resource = *call.resource;
   if (!resource.namespaced || call.info.namespace_.empty()) return;
   const StoredRef ns = core.state.table("namespaces").find("", call.info.namespace_);
   if (!ns) throw not_found({.group = "", .resource = "namespaces"}, call.info.namespace_);
   if (!ns->deleting) return;
   Refusal refusal =
-      forbidden(resource.subject(), call.info.name,
+      forbidden(resource.subject(), name,
                 fmt::format("unable to create new content in namespace {} because it is being terminated", ns->name));
   refusal.details["causes"] =
       json::Array{json::Object{{"reason", "NamespaceTerminating"},
@@ -43,6 +43,17 @@ void settle_namespace(const Call& call, json::Value& object) {
   if (!given.empty() && given != call.info.namespace_)
     throw bad_request("the namespace of the provided object does not match the namespace sent on the request");
   metadata["namespace"] = call.info.namespace_;
+}
+
+// The object's name is that of the path.
+void require_name(const Call& call, const json::Value& metadata) {
+  const std::string_view given = metadata.text("name");
+  if (given == call.info.name) return;
+  if (given.empty())
+    throw bad_request(fmt::format("the name of the object ({} based on URL) was undeterminable: name must be provided",
+                                  call.info.name));
+  throw bad_request(
+      fmt::format("the name of the object ({}) does not match the name on the URL ({})", given, call.info.name));
 }
 
 json::Value options_of(const Call& call, const char* kind) {
@@ -94,16 +105,14 @@ Task<json::Value> in_version(Core& core, ResourceRef resource, StoredRef stored)
 Task<Saved> save_new(Core& core, Call& call, json::Value object, bool tracked) {
   const ResourceRef resource = call.resource;
   settle_namespace(call, object);
-  require_namespace(core, call);
   json::Value& metadata = object["metadata"];
+  require_namespace(core, call, metadata.text("name"));
   if (!metadata.text("resourceVersion").empty())
-    throw bad_request("resourceVersion should not be set on objects to be created");
+    throw failed("resourceVersion should not be set on objects to be created");
   const std::string base(metadata.text("generateName"));
   const bool generated = metadata.text("name").empty() && !base.empty();
   if (generated) metadata["name"] = base.substr(0, 58) + core.suffix();
-  if (!call.info.name.empty() && metadata.text("name") != call.info.name)
-    throw bad_request(fmt::format("the name of the object ({}) does not match the name on the URL ({})",
-                                  metadata.text("name"), call.info.name));
+  if (!call.info.name.empty()) require_name(call, metadata);
   for (const char* owned : kServerOwned) metadata.as_object()->erase(owned);
   metadata["uid"] = core.new_uid();
   metadata["creationTimestamp"] = core.now().str();
@@ -132,15 +141,16 @@ Task<Saved> save_new(Core& core, Call& call, json::Value object, bool tracked) {
 
   Table& table = core.state.table(resource->table());
   const std::string name(attempt.object["metadata"].text("name"));
-  if (table.find(resource->namespaced ? call.info.namespace_ : "", name)) {
+  if (const StoredRef there = table.find(resource->namespaced ? call.info.namespace_ : "", name)) {
     Refusal refusal = already_exists(resource->subject(), name);
+    if (there->deleting) refusal.message = "object is being deleted: " + refusal.message;
     if (generated) {
       refusal.details["retryAfterSeconds"] = 1;
       refusal.message += ", the server was not able to generate a unique name for the object";
     }
     throw refusal;
   }
-  require_namespace(core, call);  // it may have gone while admission was asked
+  require_namespace(core, call, name);  // it may have gone while admission was asked
   Saved out;
   out.created = true;
   out.value = attempt.object;
@@ -163,16 +173,17 @@ Task<Saved> save(Core& core, Call& call, Edit edit, SaveOptions options) {
     if (!current) {
       if (!options.create) throw not_found(resource->subject(), call.info.name);
       json::Value fresh = edit(nullptr);
+      if (const std::string_view uid = std::as_const(fresh)["metadata"].text("uid"); !uid.empty())
+        throw conflict(
+            resource->subject(), call.info.name,
+            fmt::format("uid mismatch: the provided object specified uid {}, and no existing object was found", uid));
       co_return co_await save_new(core, call, std::move(fresh), options.tracked);
     }
     const json::Value old = co_await in_version(core, resource, current);
     json::Value next = edit(&old);
     settle_namespace(call, next);
     json::Value& metadata = next["metadata"];
-    if (metadata.text("name").empty()) metadata["name"] = call.info.name;
-    if (metadata.text("name") != call.info.name)
-      throw bad_request(fmt::format("the name of the object ({}) does not match the name on the URL ({})",
-                                    metadata.text("name"), call.info.name));
+    require_name(call, metadata);
     const std::string given(metadata.text("resourceVersion"));
     const bool conditional = !given.empty() && given != "0";
     if (conditional && given != std::to_string(current->revision)) {
@@ -181,10 +192,17 @@ Task<Saved> save(Core& core, Call& call, Edit edit, SaveOptions options) {
                        "the object has been modified; please apply your changes to the latest version and try again");
     }
     const std::string uid(metadata.text("uid"));
+    if (!uid.empty() && uid != current->uid && call.info.verb == "patch" && options.tracked) {
+      Problems problems;
+      problems.invalid("metadata.uid", uid, "field is immutable");
+      throw invalid(resource->group, resource->kind, call.info.name, problems);
+    }
     if (!uid.empty() && uid != current->uid)
       throw conflict(
           resource->subject(), call.info.name,
-          fmt::format("Precondition failed: UID in precondition: {}, UID in object meta: {}", uid, current->uid));
+          fmt::format("StorageError: invalid object, Code: 4, Key: /registry/{}/{}{}{}, ResourceVersion: 0, "
+                      "AdditionalErrorMsg: Precondition failed: UID in precondition: {}, UID in object meta: {}",
+                      resource->plural, ns, ns.empty() ? "" : "/", call.info.name, uid, current->uid));
     for (const char* owned : kServerOwned) {
       const json::Value& value = old["metadata"][owned];
       if (value.is_null()) {

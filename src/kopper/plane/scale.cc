@@ -80,8 +80,11 @@ json::Value scale_of(const Resource& resource, const json::Value& object) {
 
 // The object with the number that `wanted`, a Scale, asks for.
 json::Value rescaled(const Call& call, const json::Value& current, const json::Value& wanted) {
-  if (wanted.text("kind") != "Scale")
-    throw bad_request(fmt::format("the body is not a Scale but {}", wanted.text("kind")));
+  if (const std::string_view kind = wanted.text("kind"); !kind.empty() && kind != "Scale")
+    throw bad_request(fmt::format("the body is not a Scale but {}", kind));
+  if (const std::string_view name = wanted["metadata"].text("name"); !name.empty() && name != call.info.name)
+    throw bad_request(
+        fmt::format("the name of the object ({}) does not match the name on the URL ({})", name, call.info.name));
   const std::int64_t replicas =
       wanted["spec"]["replicas"].as_int() != nullptr ? *wanted["spec"]["replicas"].as_int() : 0;
   if (replicas < 0) {
@@ -106,6 +109,7 @@ json::Value rescaled(const Call& call, const json::Value& current, const json::V
 
 Task<http::Response> scale(Core& core, Call& call) {
   if (!call.resource->scale) throw no_such_path();
+  if (call.info.verb != "get" && call.info.verb != "update" && call.info.verb != "patch") throw method_not_allowed();
   const std::string ns = call.resource->namespaced ? call.info.namespace_ : "";
   const StoredRef current = core.state.table(call.resource->table()).find(ns, call.info.name);
   if (!current) throw not_found(call.resource->subject(), call.info.name);
@@ -119,7 +123,7 @@ Task<http::Response> scale(Core& core, Call& call) {
   if (call.info.verb == "update") {
     const json::Value wanted = read_body(call);
     edit = [&call, wanted](const json::Value* object) { return rescaled(call, *object, wanted); };
-  } else if (call.info.verb == "patch") {
+  } else {
     const PatchDocument document = read_patch(call, &meta::type_of<api::autoscalingv1::Scale>());
     edit = [&call, document](const json::Value* object) {
       const json::Value now = scale_of(*call.resource, *object);
@@ -127,8 +131,6 @@ Task<http::Response> scale(Core& core, Call& call) {
       if (document.is_apply()) wanted["metadata"].as_object()->erase("resourceVersion");
       return rescaled(call, *object, wanted);
     };
-  } else {
-    throw method_not_supported(call.resource->subject(), call.info.verb);
   }
   SaveOptions options{.create = false, .tracked = true, .subresource = "scale"};
   const Saved saved = co_await save(core, call, edit, options);

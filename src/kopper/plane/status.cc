@@ -23,8 +23,10 @@ json::Value Refusal::status() const {
   if (!reason.empty()) out["reason"] = reason;
   json::Object more = details;
   if (retry_after) more["retryAfterSeconds"] = retry_after->count();
-  // The real server always has them in these two, even when there is nothing to say.
-  if (!more.empty() || code == 403 || code == 405) out["details"] = std::move(more);
+  // The real server makes these from the HTTP code alone when they are about no object, and then says so.
+  const bool generic = code == 403 || code == 404 || code == 405 || code == 422 || message.starts_with("406: ") ||
+                       message.starts_with("415: ");
+  if (generic || !more.empty()) out["details"] = std::move(more);
   out["code"] = code;
   return out;
 }
@@ -77,10 +79,8 @@ Refusal gone(std::string message) { return {410, "Gone", std::move(message)}; }
 
 Refusal expired(std::string message) { return {410, "Expired", std::move(message)}; }
 
-Refusal method_not_supported(Subject subject, std::string_view verb) {
-  Refusal out = about(405, "MethodNotAllowed",
-                      fmt::format("{} is not supported on resources of kind \"{}\"", verb, subject.str()), subject, {});
-  return out;
+Refusal method_not_allowed() {
+  return {405, "MethodNotAllowed", "the server does not allow this method on the requested resource"};
 }
 
 Refusal not_acceptable(std::string message) { return {406, "NotAcceptable", std::move(message)}; }
@@ -96,5 +96,7 @@ Refusal too_many(std::string message, std::chrono::seconds retry_after) {
 }
 
 Refusal internal(std::string message) { return {500, "InternalError", std::move(message)}; }
+
+Refusal failed(std::string message) { return {500, "", std::move(message)}; }
 
 }  // namespace kopper::plane

@@ -45,11 +45,13 @@ Refusal conflict(Subject subject, std::string_view name, std::string_view why);
 Refusal invalid(std::string_view group, std::string_view kind, std::string_view name, const Problems& problems);
 Refusal gone(std::string message);     // reason Gone: a watch from before what is remembered
 Refusal expired(std::string message);  // reason Expired: a list or continue token from before what is remembered
-Refusal method_not_supported(Subject subject, std::string_view verb);
+Refusal method_not_allowed();
 Refusal not_acceptable(std::string message);
 Refusal unsupported_media_type(std::string message);
 Refusal too_large(std::string message);
 Refusal too_many(std::string message, std::chrono::seconds retry_after);
 Refusal internal(std::string message);
+// What the real server did not foresee: 500 without a reason.
+Refusal failed(std::string message);
 
 }  // namespace kopper::plane

@@ -14,13 +14,14 @@ namespace kopper::plane {
 namespace {
 
 json::Value success() {
-  return json::Object{{"kind", "Status"}, {"apiVersion", "v1"}, {"metadata", json::Object()}, {"status", "Success"}};
+  return json::Object{
+      {"kind", "Status"}, {"apiVersion", "v1"}, {"metadata", json::Object()}, {"status", "Success"}, {"code", 201}};
 }
 
 void only(const Call& call, std::initializer_list<std::string_view> verbs) {
   for (const std::string_view verb : verbs)
     if (call.info.verb == verb) return;
-  throw method_not_supported(call.resource->subject(), call.info.verb);
+  throw method_not_allowed();
 }
 
 StoredRef found(Core& core, const Call& call) {
@@ -50,11 +51,7 @@ Task<http::Response> bind(Core& core, Call& call) {
     call.info.name = binding["metadata"].text("name");
     call.resource = core.catalog.find("", "v1", "pods");
   }
-  if (node.empty()) {
-    Problems problems;
-    problems.required("target.name");
-    throw invalid("", "Binding", call.info.name, problems);
-  }
+  if (node.empty()) throw failed("target.name: Required value");
   const std::string now = core.now().str();
   const StoredRef pod = found(core, call);
   const json::Value value = pod->value();
@@ -109,6 +106,8 @@ void spend_budget(Core& core, const Stored& pod) {
 Task<http::Response> evict(Core& core, Call& call) {
   only(call, {"create"});
   const json::Value eviction = read_body(call);
+  if (eviction["metadata"].text("name") != call.info.name)
+    throw bad_request("name in URL does not match name in Eviction object");
   const StoredRef pod = found(core, call);
   const bool over = pod->deleting || pod->value()["status"].text("phase") == "Succeeded" ||
                     pod->value()["status"].text("phase") == "Failed";

@@ -159,8 +159,9 @@ Task<http::Response> watch(Core& core, Call& call) {
   Problems problems;
   if (call.info.text("sendInitialEvents") && match != "NotOlderThan")
     problems.forbidden("resourceVersionMatch",
-                       match.empty() ? "sendInitialEvents requires setting resourceVersionMatch to NotOlderThan"
-                                     : "sendInitialEvents requires setting resourceVersionMatch to NotOlderThan");
+                       "sendInitialEvents requires setting resourceVersionMatch to NotOlderThan");
+  if (call.info.text("sendInitialEvents") && !match.empty() && match != "NotOlderThan")
+    problems.not_supported("resourceVersionMatch", match, {"NotOlderThan"});
   if (!call.info.text("sendInitialEvents") && !match.empty())
     problems.forbidden("resourceVersionMatch",
                        "resourceVersionMatch is forbidden for watch unless sendInitialEvents is provided");
@@ -169,7 +170,7 @@ Task<http::Response> watch(Core& core, Call& call) {
     plan.initial = !call.info.text("sendInitialEvents") || send_initial;
     plan.from = core.state.revision();
   } else {
-    plan.from = parse_revision(version);
+    plan.from = asked_revision(call);
     plan.initial = send_initial;
   }
   plan.initial_end = send_initial && plan.bookmarks;

@@ -1,4 +1,6 @@
 // create, update and patch.
+#include <algorithm>
+
 #include <fmt/format.h>
 
 #include "kopper/plane/behaviour.h"
@@ -10,15 +12,32 @@
 namespace kopper::plane {
 namespace {
 
+// Of ASCII; what is beyond may be a letter.
+void check_printable(std::string_view manager, Problems& problems) {
+  std::string shown;
+  std::size_t first = std::string_view::npos;
+  for (std::size_t i = 0; i < manager.size(); ++i) {
+    const auto c = static_cast<unsigned char>(manager[i]);
+    const bool control = c < 0x20 || c == 0x7f;
+    if (control && first == std::string_view::npos) first = i;
+    shown += control ? fmt::format("\\x{:02x}", c) : std::string(1, manager[i]);
+  }
+  if (first == std::string_view::npos) return;
+  problems.add("fieldManager", "FieldValueInvalid",
+               fmt::format("Invalid value: \"{}\": invalid character U+{:04X} (at position {})", shown,
+                           static_cast<unsigned char>(manager[first]), first));
+}
+
 // dryRun takes one value, fieldValidation three.
 void check_options(const Call& call, const char* kind) {
   Problems problems;
   if (const auto dry = call.info.text("dryRun"); dry && *dry != "All")
     problems.not_supported("dryRun", json::Value(json::Array{*dry}), {"All"});
   if (const auto v = call.info.text("fieldValidation"); v && *v != "Ignore" && *v != "Warn" && *v != "Strict")
-    problems.not_supported("fieldValidation", *v, {"Ignore", "Strict", "Warn"});
+    problems.not_supported("fieldValidation", *v, {"", "Ignore", "Strict", "Warn"});
   if (const auto manager = call.info.text("fieldManager"); manager && manager->size() > 128)
     problems.too_long("fieldManager", 128);
+  if (const auto manager = call.info.text("fieldManager")) check_printable(*manager, problems);
   if (!problems.empty()) throw invalid("meta.k8s.io", kind, "", problems);
 }
 
@@ -34,14 +53,33 @@ Task<http::Response> saved(Core& core, const Call& call, Saved saved) {
   co_return answer(call, saved.created ? 201 : 200, std::move(body), output);
 }
 
+// The real server shows the whole object: its first level sorted, as patching leaves it, all below as it was.
+Refusal bad_result(json::Value object, std::string_view why) {
+  std::vector<json::Object::Member> members;
+  for (auto& member : *object.as_object()) members.push_back(std::move(member));
+  std::ranges::sort(members, {}, &json::Object::Member::first);
+  Problems problems;
+  problems.invalid("patch", json::dump(json::Object(std::move(members))), why);
+  return invalid("", "", "", problems);
+}
+
 // What a patch made is decoded like any object that a client sends.
 json::Value patched(Call& call, const PatchDocument& document, const json::Value& current) {
   const Resource& resource = *call.resource;
   json::Value out = document.applied_to(current);
   if (out.text("kind") != resource.kind || out.text("apiVersion") != resource.api_version())
-    throw bad_request(fmt::format("{} in version \"{}\" cannot be handled as a {}", out.text("kind"),
-                                  out.text("apiVersion"), resource.kind));
-  decode_strictly(call, resource, out);
+    throw bad_result(out, fmt::format("no kind \"{}\" is registered for version \"{}\" in scheme \"{}\"",
+                                      out.text("kind"), out.text("apiVersion"), "pkg/runtime/scheme.go:111"));
+  json::Value before = out;
+  try {
+    decode_strictly(call, resource, out);
+  } catch (const Refusal& refusal) {
+    if (refusal.code != 400) throw;
+    const std::string_view said = refusal.message;
+    const std::string prefix = fmt::format("cannot be handled as a {}: ", resource.kind);
+    const std::size_t at = said.find(prefix);
+    throw bad_result(std::move(before), at == std::string_view::npos ? said : said.substr(at + prefix.size()));
+  }
   return out;
 }
 

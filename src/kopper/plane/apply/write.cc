@@ -226,9 +226,6 @@ std::string kind_of(const json::Value& object) {
   return fmt::format("{}{}, Kind={}", version.contains('/') ? "" : "/", version, object.text("kind"));
 }
 
-// The server gives no reason for these.
-Refusal failed(std::string message) { return {500, "", std::move(message)}; }
-
 // Takes from `merged` what the manager applied last time and does not any more, unless others own it.
 json::Value prune(json::Value merged, const Managers& managers, const ManagedEntry& last, const FieldWrite& write,
                   const ByVersion& versions) {

@@ -301,19 +301,6 @@ bool is_any_of(std::string_view text, std::initializer_list<std::string_view> al
     if (text == one) return true;
   return false;
 }
-
-void service_families(Object& spec) {
-  if (text_at(spec, "type") == "ExternalName") return;
-  const bool headless = text_at(spec, "clusterIP") == "None";
-  if (headless && absent(spec, "selector") && absent(spec, "ipFamilyPolicy") && absent(spec, "ipFamilies")) {
-    spec["ipFamilies"] = Array{"IPv4", "IPv6"};
-    spec["ipFamilyPolicy"] = "RequireDualStack";
-    return;
-  }
-  set_if_absent(spec, "ipFamilies", Array{"IPv4"});
-  set_if_absent(spec, "ipFamilyPolicy", "SingleStack");
-}
-
 void service(Object& object) {
   Object& spec = object_in(object, "spec");
   set_if_absent(spec, "type", "ClusterIP");
@@ -343,7 +330,6 @@ void service(Object& object) {
           if (!absent(one, "ip")) set_if_absent(one, "ipMode", "VIP");
         });
   }
-  service_families(spec);
 }
 
 void secret(Object& object) {

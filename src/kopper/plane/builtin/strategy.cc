@@ -196,6 +196,21 @@ bool counts(const Strategy& strategy, KindName kind, const Value& object, const 
   return !same(object, old, strategy.counted);
 }
 
+// The cluster has IPv4 only; who finds the pods of a headless service by itself may find them at either.
+void set_families(Value& spec, const Value& before) {
+  const Value& seen = spec;
+  if (seen.text("type") == "ExternalName") return;
+  const bool none = seen["ipFamilies"].is_null() && seen["ipFamilyPolicy"].is_null();
+  const bool both = none && before.is_null() && seen["selector"].is_null() && seen.text("clusterIP") == "None";
+  for (const char* member : {"ipFamilies", "ipFamilyPolicy"}) {
+    if (!seen[member].is_null()) continue;
+    const bool list = std::string_view(member) == "ipFamilies";
+    const Value one = list ? Value(Array{"IPv4"}) : Value("SingleStack");
+    const Value two = list ? Value(Array{"IPv4", "IPv6"}) : Value("RequireDualStack");
+    spec[member] = !before[member].is_null() ? before[member] : both ? two : one;
+  }
+}
+
 // What was allocated for a service stays, when the client leaves it out.
 void keep_allocated(Value& service, const Value& old) {
   Value& spec = service["spec"];
@@ -303,6 +318,8 @@ void prepare_create(KindName kind, Value& object) {
     add_once(array_in(object["spec"], "finalizers"), "kubernetes");
   } else if (is(kind, "batch", "Job")) {
     generate_selector(object);
+  } else if (is(kind, "", "Service")) {
+    set_families(object["spec"], Value());
   } else if (is(kind, "apps", "DaemonSet")) {
     object["metadata"]["annotations"]["deprecated.daemonset.template.generation"] = "1";
   }
@@ -319,6 +336,7 @@ void prepare_update(KindName kind, Value& object, const Value& old) {
   } else if (is(kind, "", "Service")) {
     keep_allocated(object, old);
     drop_by_type(object, old);
+    set_families(object["spec"], old["spec"]);
   } else if (is(kind, "apps", "DaemonSet")) {
     daemon_generation(object, old);
   }

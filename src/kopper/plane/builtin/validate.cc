@@ -111,7 +111,8 @@ void check_claim(Check& check, const Value& object, const Value* old) {
     now.as_object()->erase("volumeName");
   }
   // A claim that named no class may get the default one later.
-  if (before["storageClassName"].is_null() && now.is_object()) now.as_object()->erase("storageClassName");
+  if (std::as_const(before)["storageClassName"].is_null() && now.is_object())
+    now.as_object()->erase("storageClassName");
   if (bound && now.is_object() && before.is_object()) {
     now["resources"]["requests"]["storage"] = before["resources"]["requests"]["storage"];
     for (Value* one : {&now, &before}) one->as_object()->erase("volumeAttributesClassName");

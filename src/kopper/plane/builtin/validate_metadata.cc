@@ -83,13 +83,22 @@ void check_owners(Check& check, const Path& path, const Value& owners) {
   }
 }
 
-void check_finalizers(Check& check, const Path& path, const Value& finalizers) {
+// Definitions and custom resources may have finalizers of any name.
+bool has_standard_finalizers(std::string_view api_version) {
+  const std::string_view group =
+      api_version.substr(0, api_version.contains('/') ? api_version.find('/') : std::size_t{0});
+  if (group == "apiextensions.k8s.io" || group == "apiregistration.k8s.io") return false;
+  return group.find('.') == std::string_view::npos || group.ends_with(".k8s.io");
+}
+
+void check_finalizers(Check& check, const Path& path, const Value& finalizers, std::string_view api_version) {
   const Array& all = items(finalizers);
   for (const Value& one : all)
     if (const std::string* name = one.as_string()) check.names(path, one, api::check_label_key(*name));
   const auto has = [&](const char* name) { return std::ranges::find(all, Value(name)) != all.end(); };
   if (has("orphan") && has("foregroundDeletion"))
     check.invalid(path, finalizers, "finalizer orphan and foregroundDeletion cannot be both set");
+  if (!has_standard_finalizers(api_version)) return;
   static constexpr std::array<std::string_view, 3> kStandard{"kubernetes", "orphan", "foregroundDeletion"};
   for (std::size_t i = 0; i < all.size(); ++i) {
     const std::string* name = all[i].as_string();
@@ -135,7 +144,7 @@ void validate_metadata(const Value& object, const Value* old, NameRule rule, Pro
   check_annotations(check, path / "annotations", metadata["annotations"]);
   check_owners(check, path / "ownerReferences", metadata["ownerReferences"]);
   if (old != nullptr) check_update(check, path, metadata, (*old)["metadata"]);
-  check_finalizers(check, path / "finalizers", metadata["finalizers"]);
+  check_finalizers(check, path / "finalizers", metadata["finalizers"], object.text("apiVersion"));
 }
 
 }  // namespace kopper::plane::builtin
