@@ -12,6 +12,7 @@ Task<Target> make_local() {
   options.auth.default_service_accounts = false;
   options.auth.tokens = "admin,token-admin,1,\"system:masters\"\nnobody,nobody,3\n";
   auto plane = std::make_shared<plane::Plane>(options);
+  plane->core().too_large_wait = std::chrono::seconds(0);
   co_await plane->start();
   Target target;
   target.handler = plane;

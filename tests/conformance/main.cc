@@ -1,6 +1,7 @@
 // conformance: asks a server all cases.
 //   conformance record  --server URL --ca FILE --tokens FILE [--topic NAME]…     keep its answers in answers/
 //   conformance compare [--server URL --ca FILE --tokens FILE] [--topic NAME]…   say where it differs from answers/
+//   conformance prune   take what is no longer different out of known_differences.txt; ours in this process
 // The tokens file is that of kube-apiserver's --token-auth-file, with the users token-admin and nobody in it.
 // Without a server it is our own, in this process.
 #include <algorithm>
@@ -39,12 +40,12 @@ struct Arguments {
 Arguments parse(std::vector<std::string> words) {
   const auto usage = [] {
     return Error(Code::Invalid,
-                 "usage: conformance record|compare [--server URL --ca FILE --tokens FILE] [--topic NAME]…");
+                 "usage: conformance record|compare|prune [--server URL --ca FILE --tokens FILE] [--topic NAME]…");
   };
   if (words.size() < 2 || words.size() % 2 != 0) throw usage();
   Arguments out;
   out.verb = words[1];
-  if (out.verb != "record" && out.verb != "compare") throw usage();
+  if (out.verb != "record" && out.verb != "compare" && out.verb != "prune") throw usage();
   for (std::size_t i = 2; i < words.size(); i += 2) {
     if (words[i] == "--server") {
       out.server = words[i + 1];
@@ -59,6 +60,7 @@ Arguments parse(std::vector<std::string> words) {
     }
   }
   if (out.verb == "record" && out.server.empty()) throw usage();
+  if (out.verb == "prune" && words.size() > 2) throw usage();
   return out;
 }
 
@@ -81,6 +83,18 @@ Target target_of(const Arguments& arguments) {
   return {.handler = client::make_transport(config),
           .admin_token = token_of(arguments.tokens, "token-admin"),
           .nobody_token = token_of(arguments.tokens, "nobody")};
+}
+
+void prune(const std::vector<std::string>& unused) {
+  const auto file = home() / "known_differences.txt";
+  std::istringstream lines(rt::read_file(file));
+  std::string out;
+  for (std::string line; std::getline(lines, line);) {
+    const bool covered =
+        std::ranges::any_of(unused, [&](const auto& pattern) { return line.starts_with(pattern + " "); });
+    if (!covered) out += line + "\n";
+  }
+  rt::write_file_atomic(file, out);
 }
 
 int run_all(const Arguments& arguments) {
@@ -110,7 +124,8 @@ int run_all(const Arguments& arguments) {
     }
   }
   const auto unused =
-      arguments.topics.empty() && arguments.verb == "compare" ? known.unused() : std::vector<std::string>();
+      arguments.topics.empty() && arguments.verb != "record" ? known.unused() : std::vector<std::string>();
+  if (arguments.verb == "prune") prune(unused);
   for (const auto& entry : unused) std::cout << "no longer different: " << entry << '\n';
   std::cout << fmt::format("{} scenarios, {} steps, {} of them equal; {} differences, {} known ones\n", scenarios,
                            steps, steps - different_steps, differences, accepted);
