@@ -12,6 +12,8 @@
 #include "kopper/plane/namespaces.h"
 #include "kopper/plane/save.h"
 #include "kopper/plane/subresources.h"
+#include "kopper/plane/webhooks/admission_webhooks.h"
+#include "kopper/plane/webhooks/conversion_webhook.h"
 
 namespace kopper::plane {
 namespace {
@@ -27,6 +29,15 @@ json::Value namespace_object(const char* name) {
 
 }  // namespace
 
+// Those who ask programs outside.
+struct Plane::Webhooks {
+  explicit Webhooks(Core& core) : caller(core), conversion(core, caller), admission(core, caller) {}
+
+  WebhookCaller caller;
+  ConversionHooks conversion;
+  AdmissionWebhooks admission;
+};
+
 Plane::Plane(PlaneOptions options)
     : options_(std::move(options)),
       converter_(std::make_unique<Conversions>()),
@@ -34,7 +45,9 @@ Plane::Plane(PlaneOptions options)
       auth_(core_, options_.auth),
       gate_(options_.gate != nullptr ? *options_.gate : auth_),
       discovery_(core_.catalog, options_.version),
-      openapi_(core_.catalog, options_.version) {
+      openapi_(core_.catalog, options_.version),
+      webhooks_(std::make_unique<Webhooks>(core_)) {
+  converter_->set_webhook(&webhooks_->conversion);
   core_.converter = converter_.get();
   serve_subresources(*this);
   core_.admit = [this](Call& call, Attempt& attempt) { return auth_.admit(call, attempt); };
@@ -79,6 +92,7 @@ Task<> Plane::start() {
     co_await save_new(core_, call, std::move(object));
   }
   co_await auth_.start();
+  core_.admission = &webhooks_->admission;  // a webhook that is away does not keep the server from starting
 }
 
 Task<http::Response> Plane::handle(http::Request request) {

@@ -16,6 +16,8 @@
 
 namespace kopper::plane {
 
+class Conversions;
+
 struct PlaneOptions {
   Storage* storage = nullptr;  // null: memory only. Outlives the plane
   AuthOptions auth;            // who may come in; by default everybody, as an administrator
@@ -51,17 +53,19 @@ class Plane final : public http::Handler {
 
  private:
   struct Controllers;
+  struct Webhooks;
   Task<http::Response> dispatch(Call& call);
   Task<http::Response> dispatch_path(Call& call);
 
   const PlaneOptions options_;
-  std::unique_ptr<Converter> converter_;
+  std::unique_ptr<Conversions> converter_;
   Core core_;
   Auth auth_;
   Gate& gate_;
   Discovery discovery_;
   OpenApi openapi_;
   std::map<std::string, Verb, std::less<>> special_;
+  std::unique_ptr<Webhooks> webhooks_;
   std::unique_ptr<Controllers> controllers_;
 };
 

@@ -78,9 +78,7 @@ void complete(const Resource& resource, json::Value& object) {
 
 Task<> mutated(Core& core, Call& call, Attempt& attempt) {
   if (core.admit) co_await core.admit(call, attempt);
-  if (core.admission == nullptr) co_return;
-  co_await core.admission->mutate(call, attempt);
-  complete(*call.resource, attempt.object);
+  if (core.admission != nullptr) co_await core.admission->mutate(call, attempt);
 }
 
 Manager manager_of(const Core& core, const Call& call, const std::string& subresource) {

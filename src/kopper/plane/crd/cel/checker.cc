@@ -156,13 +156,18 @@ class Checker {
   }
 
   bool is_declared(std::string_view name) const {
-    return find_variable(name) != nullptr || name == "self" || name == "oldSelf";
+    if (find_variable(name) != nullptr) return true;
+    return environment_.names.empty() ? name == "self" || name == "oldSelf" : is_given(name);
+  }
+  bool is_given(std::string_view name) const {
+    return std::ranges::find(environment_.names, name) != environment_.names.end();
   }
 
   Type of_name(Node& node) {
     if (const Type* local = find_variable(node.name)) return *local;
-    if (node.name == "self") return self_;
-    if (node.name == "oldSelf") {
+    if (is_given(node.name)) return {K::Dyn};
+    if (node.name == "self" && environment_.names.empty()) return self_;
+    if (node.name == "oldSelf" && environment_.names.empty()) {
       out_.uses_old_self = true;
       return environment_.optional_old_self ? optional_of(self_) : self_;
     }

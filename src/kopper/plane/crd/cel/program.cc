@@ -58,7 +58,12 @@ class Evaluator {
     for (auto at = scope_.rbegin(); at != scope_.rend(); ++at)
       if (at->first == node.name) return charged(at->second);
     if (node.name == "self") return from_json(*inputs_.self, inputs_.schema);
-    if (node.name != "oldSelf") return make_error(fmt::format("no such attribute(s): {}", node.name));
+    if (node.name != "oldSelf") {
+      const json::Object* given = inputs_.self->as_object();
+      const json::Value* value = given != nullptr ? given->find(node.name) : nullptr;
+      if (value != nullptr) return from_json(*value, nullptr);
+      return make_error(fmt::format("no such attribute(s): {}", node.name));
+    }
     if (inputs_.old_self == nullptr)
       return optional_old_self_ ? no_optional() : make_error("no such attribute(s): oldSelf");
     Value old = from_json(*inputs_.old_self, inputs_.schema);

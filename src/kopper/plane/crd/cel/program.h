@@ -5,6 +5,7 @@
 #include <memory>
 #include <string>
 #include <string_view>
+#include <vector>
 
 #include "kopper/json/value.h"
 #include "kopper/plane/schema.h"
@@ -18,6 +19,8 @@ enum class Result : std::uint8_t { Bool, String };
 struct Environment {
   const Schema* self = nullptr;
   bool optional_old_self = false;  // oldSelf is an optional
+  // Instead of self and oldSelf: members of the object that run() gets as `self`, of any type.
+  std::vector<std::string_view> names;
 };
 
 struct Inputs {
