@@ -113,14 +113,14 @@ int run_all(const Arguments& arguments) {
     }
     std::string last;
     for (const auto& difference : compare_topic(topic, read_answers(home() / "answers", topic), answers)) {
+      different_steps += difference.step == last ? 0 : 1;
+      last = difference.step;
       if (known.covers(difference)) {
         ++accepted;
         continue;
       }
       std::cout << difference.str() << '\n';
       ++differences;
-      different_steps += difference.step == last ? 0 : 1;
-      last = difference.step;
     }
   }
   const auto unused =
