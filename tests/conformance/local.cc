@@ -18,7 +18,7 @@ Task<Target> make_local() {
   target.handler = plane;
   target.admin_token = "admin";
   target.nobody_token = "nobody";
-  target.patience = std::chrono::seconds(2);
+  target.patience = std::chrono::seconds(10);
   co_return target;
 }
 
