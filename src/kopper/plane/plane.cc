@@ -38,6 +38,21 @@ struct Plane::Webhooks {
   AdmissionWebhooks admission;
 };
 
+// They follow each other's changes through the state, and share one queue.
+struct Plane::Controllers {
+  Controllers(Core& core, bool all) : definitions(core, chores), addresses(core) {
+    if (!all) return;
+    garbage.emplace(core, chores);
+    namespaces.emplace(core, chores);
+  }
+
+  Chores chores;
+  Definitions definitions;
+  Addresses addresses;
+  std::optional<GarbageCollector> garbage;
+  std::optional<NamespaceLifecycle> namespaces;
+};
+
 Plane::Plane(PlaneOptions options)
     : options_(std::move(options)),
       converter_(std::make_unique<Conversions>()),
@@ -55,21 +70,6 @@ Plane::Plane(PlaneOptions options)
 }
 
 Plane::~Plane() = default;
-
-// They follow each other's changes through the state, and share one queue.
-struct Plane::Controllers {
-  Controllers(Core& core, bool all) : definitions(core, chores), addresses(core) {
-    if (!all) return;
-    garbage.emplace(core, chores);
-    namespaces.emplace(core, chores);
-  }
-
-  Chores chores;
-  Definitions definitions;
-  Addresses addresses;
-  std::optional<GarbageCollector> garbage;
-  std::optional<NamespaceLifecycle> namespaces;
-};
 
 Task<> Plane::start() {
   controllers_ = std::make_unique<Controllers>(core_, options_.controllers);
