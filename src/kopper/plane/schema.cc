@@ -4,6 +4,7 @@
 #include <numeric>
 
 #include "kopper/base/error.h"
+#include "kopper/meta/reflect.h"
 #include "kopper/plane/apply/atomic_types.h"
 #include "kopper/plane/builtin/go_json.h"
 
