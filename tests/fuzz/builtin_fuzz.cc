@@ -63,27 +63,27 @@ extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size
   require(table::cells(kind.group, one.resource, *parsed, {}).size() == table::columns(kind.group, one.resource).size(),
           "a cell for each column");
 
-  json::Value object = *parsed;
-  if (!builtin::conform(object, schema).error.empty()) return 0;
-  json::Value again = object;
+  json::Value value = *parsed;
+  if (!builtin::conform(value, schema).error.empty()) return 0;
+  json::Value again = value;
   require(builtin::conform(again, schema).error.empty(), "conforms again");
-  require(json::dump(again) == json::dump(object), "conform is idempotent");
+  require(json::dump(again) == json::dump(value), "conform is idempotent");
 
-  builtin::set_defaults(kind.group, kind.version, kind.kind, object);
-  builtin::admit_create(name, object);
-  builtin::prepare_create(name, object);
-  require(builtin::conform(object, schema).error.empty(), "conforms again");
+  builtin::set_defaults(kind.group, kind.version, kind.kind, value);
+  builtin::admit_create(name, value);
+  builtin::prepare_create(name, value);
+  require(builtin::conform(value, schema).error.empty(), "conforms again");
   Problems problems;
-  builtin::validate(kind.group, kind.version, kind.kind, object, nullptr, problems);
-  require(table::cells(kind.group, one.resource, object, {}).size() == table::columns(kind.group, one.resource).size(),
+  builtin::validate(kind.group, kind.version, kind.kind, value, nullptr, problems);
+  require(table::cells(kind.group, one.resource, value, {}).size() == table::columns(kind.group, one.resource).size(),
           "a cell for each column");
-  builtin::field(kind.group, kind.kind, "status.phase", object);
+  builtin::field(kind.group, kind.kind, "status.phase", value);
 
-  json::Value next = object;
+  json::Value next = value;
   builtin::prepare_update(name, next, again);
   require(builtin::conform(next, schema).error.empty(), "conforms again");
   builtin::validate(kind.group, kind.version, kind.kind, next, &again, problems);
-  builtin::prepare_status_update(name, next, object);
+  builtin::prepare_status_update(name, next, value);
   require(builtin::conform(next, schema).error.empty(), "conforms again");
   return 0;
 }
