@@ -69,7 +69,7 @@ format: ## clang-format in place
 	@tools/deps check
 	@git ls-files '*.h' '*.cc' | grep -v /api/gen/ | xargs clang-format-19 -i
 
-.PHONY: fuzz bench bench-peers
+.PHONY: fuzz bench bench-cluster bench-peers
 fuzz: ## each fuzzer for FUZZ_SECONDS=30 on a copy of its corpus
 	@tools/deps build fuzz
 	$(call configure,fuzz)
@@ -80,6 +80,13 @@ bench: ## the benchmarks, optimised
 	$(call configure,bench)
 	$(call build,bench)
 	@for b in build/bench/bench/*_bench; do echo "== $${b##*/}"; $$b || exit 1; done
+
+bench-cluster: ## kopper cluster against kube-apiserver with etcd, one table
+	@tools/deps build bench real
+	@tools/real-apiserver build >/dev/null
+	$(call configure,bench)
+	@cmake --build --preset bench -j$(JOBS) --target cluster-load kopper
+	@bench/cluster/run
 
 bench-peers: ## ours against controller-runtime and kube-rs, one table (half an hour)
 	@tools/deps build bench real
