@@ -62,7 +62,7 @@ Task<> worker(client::Client client, Work* work) {
   }
 }
 
-Task<> rate(client::Client client, std::string_view what, std::vector<http::Request> requests, int in_flight) {
+Task<> rate(client::Client client, std::string what, std::vector<http::Request> requests, int in_flight) {
   Work work{.requests = std::move(requests)};
   const std::size_t count = work.requests.size();
   const auto begin = Clock::now();
