@@ -1,5 +1,7 @@
 #include "kopper/plane/custom.h"
 
+#include "kopper/plane/reading.h"
+
 namespace kopper::plane {
 namespace {
 
@@ -19,8 +21,6 @@ std::vector<std::string> strings(const json::Value& list) {
       if (const std::string* text = one.as_string()) out.push_back(*text);
   return out;
 }
-
-bool is_true(const json::Value& value) { return value.as_bool() != nullptr && *value.as_bool(); }
 
 }  // namespace
 

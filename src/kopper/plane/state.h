@@ -117,8 +117,6 @@ class State {
   Task<> durable(std::uint64_t revision);
   // The same object with another resourceVersion.
   static StoredRef at_revision(const StoredRef& object, std::uint64_t revision);
-  // A revision without a change, for an object that is not kept.
-  std::uint64_t skip() { return ++revision_; }
 
   // Where objects are that name `uid` as an owner.
   std::vector<std::pair<Table*, StoredRef>> owned_by(const std::string& uid) const;

@@ -86,23 +86,6 @@ std::string Path::str() const {
   return out;
 }
 
-const Array& items(const Value& value) {
-  static const Array kNone;
-  const Array* all = value.as_array();
-  return all == nullptr ? kNone : *all;
-}
-
-const Object& members(const Value& value) {
-  static const Object kNone;
-  const Object* all = value.as_object();
-  return all == nullptr ? kNone : *all;
-}
-
-std::int64_t number(const Value& value) {
-  const std::int64_t* at = value.as_int();
-  return at == nullptr ? 0 : *at;
-}
-
 bool Check::one_of(const Path& path, const Value& value, std::initializer_list<std::string_view> allowed) {
   const std::string* text = value.as_string();
   if (text != nullptr && std::ranges::find(allowed, std::string_view(*text)) != allowed.end()) return true;

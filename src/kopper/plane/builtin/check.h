@@ -12,6 +12,7 @@
 #include "kopper/api/validation.h"
 #include "kopper/json/value.h"
 #include "kopper/plane/problems.h"
+#include "kopper/plane/reading.h"
 
 // What the validation of built-in kinds is written with.
 namespace kopper::plane::builtin {
@@ -42,11 +43,6 @@ class Path {
   std::string_view name_;
   std::size_t index_ = kMember;
 };
-
-const Array& items(const Value& value);
-const Object& members(const Value& value);
-// 0 when it is no integer.
-std::int64_t number(const Value& value);
 
 class Check {
  public:

@@ -16,6 +16,7 @@
 #include "kopper/meta/reflect.h"
 #include "kopper/plane/builtin/go_json.h"
 #include "kopper/plane/builtin/go_time.h"
+#include "kopper/plane/reading.h"
 
 namespace kopper::plane::builtin {
 namespace {
@@ -29,20 +30,6 @@ constexpr std::string_view kBadQuantity =
     "quantities must match the regular expression '^([+-]?[0-9.]+)([eEinumkKMGTP]*[-+]?[0-9]*)$'";
 
 bool is_micro_time(const Schema& schema) { return schema.builtin == &meta::type_of<api::MicroTime>(); }
-
-bool is_blank(const Value& value) {
-  return std::visit(
-      []<class T>(const T& v) {
-        if constexpr (std::is_same_v<T, std::nullptr_t>) {
-          return true;
-        } else if constexpr (std::is_arithmetic_v<T>) {
-          return v == T{};
-        } else {
-          return v.empty();
-        }
-      },
-      value.data());
-}
 
 std::string json_type(const Value& value, bool whole_number) {
   if (value.is_object()) return "object";

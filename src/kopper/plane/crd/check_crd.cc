@@ -12,11 +12,10 @@
 #include "kopper/plane/crd/detail/field_path.h"
 #include "kopper/plane/crd/detail/schema_check.h"
 #include "kopper/plane/crd/go_text.h"
+#include "kopper/plane/reading.h"
 
 namespace kopper::plane {
 namespace {
-
-bool is_true(const json::Value& value) { return value.as_bool() != nullptr && *value.as_bool(); }
 
 std::string lower(std::string_view text) {
   std::string out(text);

@@ -6,11 +6,10 @@
 #include "kopper/api/gen/meta_v1.h"
 #include "kopper/plane/crd/cel/program.h"
 #include "kopper/plane/crd/formats.h"
+#include "kopper/plane/reading.h"
 
 namespace kopper::plane {
 namespace {
-
-bool is_true(const json::Value& value) { return value.as_bool() != nullptr && *value.as_bool(); }
 
 std::optional<std::int64_t> whole(const json::Value& value) {
   if (const std::int64_t* n = value.as_int()) return *n;

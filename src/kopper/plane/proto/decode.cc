@@ -17,6 +17,7 @@
 #include "kopper/json/utf8.h"
 #include "kopper/meta/base64.h"
 #include "kopper/plane/proto/table.h"
+#include "kopper/plane/reading.h"
 
 namespace kopper::plane::proto {
 namespace {
@@ -57,20 +58,6 @@ const Field* find_field(const Message& message, std::uint32_t number) {
 
 // The name that errors know a message by.
 std::string_view short_name(const Message& message) { return message.name.substr(message.name.rfind(':') + 1); }
-
-bool is_blank(const Value& value) {
-  return std::visit(
-      []<class T>(const T& v) {
-        if constexpr (std::is_same_v<T, std::nullptr_t>) {
-          return true;
-        } else if constexpr (std::is_arithmetic_v<T>) {
-          return v == T{};
-        } else {
-          return v.empty();
-        }
-      },
-      value.data());
-}
 
 Value text(std::string_view bytes) {
   return json::valid_utf8(bytes) ? Value(bytes) : Value(json::repaired_utf8(bytes));

@@ -4,26 +4,9 @@
 
 namespace kopper::plane::table {
 
-const Array& items(const Value& value) {
-  static const Array kNone;
-  const Array* all = value.as_array();
-  return all == nullptr ? kNone : *all;
-}
-
-const Object& members(const Value& value) {
-  static const Object kNone;
-  const Object* all = value.as_object();
-  return all == nullptr ? kNone : *all;
-}
-
 std::string text(const Value& value) {
   const std::string* at = value.as_string();
   return at == nullptr ? std::string() : *at;
-}
-
-std::int64_t number(const Value& value) {
-  const std::int64_t* at = value.as_int();
-  return at == nullptr ? 0 : *at;
 }
 
 std::optional<std::chrono::sys_seconds> time_of(const Value& value) {

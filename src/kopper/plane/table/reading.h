@@ -1,24 +1,21 @@
 #pragma once
 
 #include <chrono>
-#include <cstdint>
 #include <optional>
 #include <string>
 #include <string_view>
 
 #include "kopper/json/value.h"
+#include "kopper/plane/reading.h"
 
-// Reading JSON that may be of any shape, for printing: what is not there reads as nothing.
+// More ways to read JSON of any shape (plane/reading.h), for printing.
 namespace kopper::plane::table {
 
 using json::Array;
 using json::Object;
 using json::Value;
 
-const Array& items(const Value& value);
-const Object& members(const Value& value);
 std::string text(const Value& value);
-std::int64_t number(const Value& value);
 std::optional<std::chrono::sys_seconds> time_of(const Value& value);
 // The condition of that type in a status; null when there is none.
 const Value& condition(const Value& status, std::string_view type);

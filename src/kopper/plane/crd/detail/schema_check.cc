@@ -14,11 +14,11 @@
 #include "kopper/plane/crd/detail/structural.h"
 #include "kopper/plane/crd/go_text.h"
 #include "kopper/plane/crd/prune.h"
+#include "kopper/plane/reading.h"
 
 namespace kopper::plane::detail {
 namespace {
 
-bool is_true(const json::Value& value) { return value.as_bool() != nullptr && *value.as_bool(); }
 bool is_meta(std::string_view name) { return name == "apiVersion" || name == "kind" || name == "metadata"; }
 bool is_blank(std::string_view text) { return text.find_first_not_of(" \t\r\n") == std::string_view::npos; }
 bool has_line_break(std::string_view text) {

@@ -6,11 +6,10 @@
 #include <fmt/format.h>
 
 #include "kopper/plane/crd/pattern.h"
+#include "kopper/plane/reading.h"
 
 namespace kopper::plane::detail {
 namespace {
-
-bool is_true(const json::Value& value) { return value.as_bool() != nullptr && *value.as_bool(); }
 
 enum class Level : std::uint8_t { Root, Item, Field };
 
