@@ -9,6 +9,7 @@
 #include <CLI/CLI.hpp>
 #include <fmt/format.h>
 
+#include "kopper/base/duration.h"
 #include "kopper/base/error.h"
 #include "kopper/json/yaml.h"
 
@@ -16,32 +17,16 @@ namespace kopper::app {
 
 namespace {
 
-// "30s", "10m", "1h30m", or seconds.
-std::chrono::seconds parse_duration(const std::string& text) {
-  std::chrono::seconds total{0};
-  std::size_t at = 0;
-  while (at < text.size()) {
-    std::size_t used = 0;
-    long number = 0;
-    try {
-      number = std::stol(text.substr(at), &used);
-    } catch (const std::exception&) {
-      throw CLI::ValidationError(fmt::format("\"{}\" is no duration: say 15s, 10m or 1h30m", text));
-    }
-    at += used;
-    const char unit = at < text.size() ? text[at++] : 's';
-    if (number < 0 || (unit != 's' && unit != 'm' && unit != 'h')) {
-      throw CLI::ValidationError(fmt::format("\"{}\" is no duration: say 15s, 10m or 1h30m", text));
-    }
-    total += std::chrono::seconds(number * (unit == 'h' ? 3600 : unit == 'm' ? 60 : 1));
-  }
-  return total;
-}
-
 struct Duration {
   Duration(CLI::App& app, const std::string& flag, std::chrono::seconds& into, const std::string& help) {
     app.add_option_function<std::string>(
-           flag, [&into](const std::string& text) { into = parse_duration(text); }, help)
+           flag,
+           [&into](const std::string& text) {
+             const auto read = parse_duration(text);
+             if (!read) throw CLI::ValidationError(fmt::format("\"{}\" is no duration: say 15s, 10m or 1h30m", text));
+             into = *read;
+           },
+           help)
         ->type_name("DURATION")
         ->default_str(fmt::format("{}s", into.count()));
   }
