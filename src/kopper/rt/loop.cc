@@ -57,7 +57,7 @@ Loop::Impl::~Impl() {
 bool Loop::Impl::run_ready() {
   bool ran = !ready.empty();
   ready.run_turn();
-  if (!timers.empty()) ran |= timers.fire(clock == ClockMode::Real ? std::chrono::steady_clock::now() : manual_now);
+  if (!timers.empty()) ran |= timers.fire(now());
   return ran;
 }
 
@@ -75,7 +75,7 @@ bool Loop::Impl::turn_waiting(const bool& done) {
   if (!ready.empty()) return reactor.wait(TimePoint::min()) || ran;
   if (clock == ClockMode::Manual && (ran || awaited == 0)) return reactor.wait(TimePoint::min()) || ran;
   if (!remote->begin_to_sleep()) return true;
-  reactor.wait(clock == ClockMode::Real ? timers.next() : TimePoint::max());
+  reactor.wait(clock == ClockMode::Real ? timers.next() - ahead : TimePoint::max());
   return true;
 }
 
@@ -128,20 +128,25 @@ void Loop::post(std::move_only_function<void()> fn) { impl_->remote->post(std::m
 
 Remote Loop::remote() const { return Remote(impl_->remote); }
 
-TimePoint Loop::now() const {
-  return impl_->clock == ClockMode::Real ? TimePoint(std::chrono::steady_clock::now()) : impl_->manual_now;
+TimePoint Loop::Impl::now() const {
+  return clock == ClockMode::Real ? TimePoint(std::chrono::steady_clock::now()) + ahead : manual_now;
 }
+
+TimePoint Loop::now() const { return impl_->now(); }
 
 WallTime Loop::wall_now() const {
   using namespace std::chrono;
-  if (impl_->clock == ClockMode::Real) return system_clock::now();
+  if (impl_->clock == ClockMode::Real) return system_clock::now() + impl_->ahead;
   return sys_days(2026y / January / 1) + impl_->manual_now.time_since_epoch();
 }
 
 TimePoint Loop::next_timer() const { return impl_->timers.next(); }
 
 void Loop::advance(Duration by) {
-  if (impl_->clock != ClockMode::Manual) throw Error(Code::Internal, "Loop::advance needs a manual clock");
+  if (impl_->clock == ClockMode::Real) {
+    impl_->ahead += by;  // the next turn finds what is due
+    return;
+  }
   const auto target = impl_->manual_now + by;
   poll();
   while (impl_->timers.next() <= target) {

@@ -65,7 +65,7 @@ class Loop {
   // With a manual clock: 2026-01-01T00:00:00Z at first.
   WallTime wall_now() const;
 
-  // Manual clock only: time passes, due timers fire in order, and what they make ready runs.
+  // Time passes, due timers fire in order, and what they make ready runs. A real clock is put forward, for later turns.
   void advance(Duration by);
   // Manual clock only: the time of the next timer, or TimePoint::max().
   TimePoint next_timer() const;

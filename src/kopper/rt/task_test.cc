@@ -67,6 +67,19 @@ TEST(Timer, RealClock) {
   EXPECT_EQ(notes.size(), 1U);
 }
 
+TEST(Timer, ARealClockCanBePutForward) {
+  Loop loop;
+  std::vector<int> notes;
+  Scope scope;
+  scope.spawn(note_after(1000h, 1, &notes));
+  loop.poll();
+  const WallTime before = loop.wall_now();
+  loop.advance(1000h);
+  loop.run(scope.join());
+  EXPECT_EQ(notes.size(), 1U);
+  EXPECT_GE(loop.wall_now() - before, 1000h);
+}
+
 TEST(Loop, SaysThatNothingCanWakeTheTask) {
   Loop loop(ClockMode::Manual);
   EXPECT_THROW(loop.run(sleep(1s)), Error);

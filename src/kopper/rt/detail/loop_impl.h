@@ -37,6 +37,7 @@ struct Loop::Impl {
   bool turn();
   // The same, but when no deferred work is left and `done` is not set yet, waits for the next thing to happen.
   bool turn_waiting(const bool& done);
+  TimePoint now() const;
 
   // Threads for look-ups of names, which the C library can only do by blocking.
   ThreadPool& resolvers() { return resolvers_ ? *resolvers_ : resolvers_.emplace(2); }
@@ -48,6 +49,7 @@ struct Loop::Impl {
   ReadyList ready;
   TimerHeap timers;
   TimePoint manual_now{};
+  Duration ahead{};  // of the machine's clock, when that is the clock
   // What may still wake the loop from outside: waits for descriptors, calls that other threads run. A real loop waits
   // for ever anyway; a manual one can tell when nothing is left that could happen.
   std::size_t awaited = 0;
