@@ -4,6 +4,8 @@
 
 #include <CLI/CLI.hpp>
 
+#include "kopper/base/duration.h"
+
 namespace kopper::cmd {
 namespace {
 
@@ -98,6 +100,15 @@ CLI::App* add_cluster(CLI::App& app, Args& args) {
       ->check(CLI::ExistingFile.description(""));
   verb->add_option("--watch-history", args.history,
                    "How many changes of each kind a watch may go back (default: 10000)");
+  verb->add_option_function<std::string>(
+          "--event-ttl",
+          [&args](const std::string& text) {
+            const auto read = parse_duration(text);
+            if (!read) throw CLI::ValidationError("--event-ttl", "say 90s, 30m or 1h30m");
+            args.event_ttl = *read;
+          },
+          "How long Events are kept after their last write; 0: for ever (default: 1h)")
+      ->type_name("DURATION");
   verb->footer("--kubeconfig names the file to write (mode 0600; default: kopper.kubeconfig)");
   return verb;
 }

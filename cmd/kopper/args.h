@@ -47,6 +47,7 @@ struct Args {
   std::string data_dir;
   std::string token_file;
   std::size_t history = 0;  // 0: the server's own choice
+  std::chrono::seconds event_ttl{3600};
 
   bool initial = true;  // watch: show what is there first
 };

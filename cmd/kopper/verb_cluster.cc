@@ -16,6 +16,7 @@ Task<int> run_cluster(const Args* args) {
   options.port = args->port;
   options.data_dir = args->data_dir;
   options.token_file = args->token_file;
+  options.plane.event_ttl = args->event_ttl;
   if (args->history > 0) options.plane.state.history = args->history;
   plane::LocalServer server(options);
   co_await server.start();

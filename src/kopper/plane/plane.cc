@@ -8,6 +8,7 @@
 #include "kopper/plane/auth/reviews.h"
 #include "kopper/plane/conversions.h"
 #include "kopper/plane/definitions.h"
+#include "kopper/plane/expiry.h"
 #include "kopper/plane/garbage.h"
 #include "kopper/plane/namespaces.h"
 #include "kopper/plane/save.h"
@@ -51,6 +52,7 @@ struct Plane::Controllers {
   Addresses addresses;
   std::optional<GarbageCollector> garbage;
   std::optional<NamespaceLifecycle> namespaces;
+  std::optional<Expiry> events;
 };
 
 Plane::Plane(PlaneOptions options)
@@ -81,6 +83,10 @@ Task<> Plane::start() {
   };
   if (controllers_->garbage) controllers_->garbage->resume();
   if (controllers_->namespaces) controllers_->namespaces->resume();
+  if (options_.event_ttl.count() > 0) {
+    controllers_->events.emplace(core_, "events", options_.event_ttl);
+    controllers_->events->resume();
+  }
   for (const char* name : {"default", "kube-system", "kube-public", "kube-node-lease"}) {
     if (core_.state.table("namespaces").find("", name)) continue;
     Call call;

@@ -1,5 +1,6 @@
 #pragma once
 
+#include <chrono>
 #include <functional>
 #include <map>
 #include <memory>
@@ -23,8 +24,9 @@ struct PlaneOptions {
   AuthOptions auth;            // who may come in; by default everybody, as an administrator
   Gate* gate = nullptr;        // instead of that. Outlives the plane
   StateOptions state;
-  bool controllers = true;          // garbage collection and the end of namespaces
-  std::string version = "v1.37.1";  // what /version says, with +kopper
+  bool controllers = true;                                 // garbage collection and the end of namespaces
+  std::string version = "v1.37.1";                         // what /version says, with +kopper
+  std::chrono::seconds event_ttl = std::chrono::hours(1);  // since it was last written an Event lasts; 0: for ever
 };
 
 // The local API server: answers what kube-apiserver would. A Handler, so that clients in the same process need no
