@@ -109,6 +109,8 @@ CLI::App* add_cluster(CLI::App& app, Args& args) {
           },
           "How long Events are kept after their last write; 0: for ever (default: 1h)")
       ->type_name("DURATION");
+  verb->add_flag("--debug-faults", args.debug_faults,
+                 "Let administrators make things go wrong (/debug/faults, /debug/clock)");
   verb->footer("--kubeconfig names the file to write (mode 0600; default: kopper.kubeconfig)");
   return verb;
 }

@@ -48,6 +48,7 @@ struct Args {
   std::string token_file;
   std::size_t history = 0;  // 0: the server's own choice
   std::chrono::seconds event_ttl{3600};
+  bool debug_faults = false;
 
   bool initial = true;  // watch: show what is there first
 };

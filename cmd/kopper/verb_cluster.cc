@@ -17,6 +17,7 @@ Task<int> run_cluster(const Args* args) {
   options.data_dir = args->data_dir;
   options.token_file = args->token_file;
   options.plane.event_ttl = args->event_ttl;
+  options.debug_faults = args->debug_faults;
   if (args->history > 0) options.plane.state.history = args->history;
   plane::LocalServer server(options);
   co_await server.start();
@@ -25,6 +26,7 @@ Task<int> run_cluster(const Args* args) {
   fmt::print("kopper cluster is ready at {}: for development, on this machine only\n", server.url());
   fmt::print("  {}\n", args->data_dir.empty() ? "objects are kept in memory and end with it (--data-dir keeps them)"
                                               : fmt::format("objects are kept in {}", args->data_dir));
+  if (args->debug_faults) fmt::print("  faults may be asked for at /debug/faults\n");
   fmt::print("  export KUBECONFIG={}\n", std::filesystem::absolute(path).string());
   std::fflush(stdout);
   co_await rt::wait_stop_signal();

@@ -6,6 +6,7 @@
 
 #include "kopper/json/yaml.h"
 #include "kopper/meta/base64.h"
+#include "kopper/plane/faults.h"
 #include "kopper/plane/sqlite_storage.h"
 #include "kopper/rt/cert.h"
 #include "kopper/rt/file.h"
@@ -78,6 +79,7 @@ struct LocalServer::Impl {
       options.plane.storage = &*storage;
     }
     plane.emplace(options.plane);
+    if (options.debug_faults) serve_debug(*plane, faults.emplace(*plane, true));
   }
 
   LocalServerOptions options;
@@ -90,6 +92,7 @@ struct LocalServer::Impl {
   std::optional<SqliteStorage> storage;
 
   std::optional<Plane> plane;
+  std::optional<Faults> faults;
   std::optional<http::Server> server;
 };
 
@@ -110,7 +113,8 @@ Task<> LocalServer::start() {
   http::ServerOptions server;
   server.tls = [context] { return context; };
   server.max_connections = 4000;
-  impl_->server.emplace(std::move(*impl_->listener), *impl_->plane, std::move(server));
+  http::Handler& handler = impl_->faults ? static_cast<http::Handler&>(*impl_->faults) : *impl_->plane;
+  impl_->server.emplace(std::move(*impl_->listener), handler, std::move(server));
   impl_->listener.reset();
 }
 

@@ -15,6 +15,7 @@ struct LocalServerOptions {
   std::filesystem::path data_dir;    // keys and objects are kept here; empty: in memory only
   std::filesystem::path token_file;  // who else may log in: kube-apiserver's --token-auth-file format; may be empty
   PlaneOptions plane;                // its storage and gate are set here
+  bool debug_faults = false;         // administrators may make things go wrong at /debug/faults and /debug/clock
 };
 
 // A plane behind TLS on 127.0.0.1, with its own certificate authority, and the kubeconfig to reach it.

@@ -126,6 +126,7 @@ Task<http::Response> Plane::dispatch_path(Call& call) {
   if (auto found = discovery_.answer(call)) co_return std::move(*found);
   if (auto found = openapi_.answer(call)) co_return std::move(*found);
   if (auto document = issuer_document(auth_, call)) co_return std::move(*document);
+  if (const auto page = pages_.find(call.info.path); page != pages_.end()) co_return co_await page->second(core_, call);
   co_return no_such_page();
 }
 

@@ -52,6 +52,8 @@ class Plane final : public http::Handler {
   // A subresource that is answered in its own way: "pods/eviction". `core` and `call` outlive the task.
   using Verb = std::function<Task<http::Response>(Core& core, Call& call)>;
   void serve(std::string subresource, Verb verb) { special_[std::move(subresource)] = std::move(verb); }
+  // The same for a path that names no resource. RBAC decides who may, by nonResourceURLs.
+  void serve_path(std::string path, Verb verb) { pages_[std::move(path)] = std::move(verb); }
 
  private:
   struct Controllers;
@@ -67,6 +69,7 @@ class Plane final : public http::Handler {
   Discovery discovery_;
   OpenApi openapi_;
   std::map<std::string, Verb, std::less<>> special_;
+  std::map<std::string, Verb, std::less<>> pages_;
   std::unique_ptr<Webhooks> webhooks_;
   std::unique_ptr<Controllers> controllers_;
 };
