@@ -20,6 +20,7 @@
 #include "kopper/runtime/manager.h"
 #include "kopper/runtime/next.h"
 #include "kopper/runtime/predicate.h"
+#include "kopper/runtime/replicas.h"
 #include "kopper/runtime/webhook.h"
 
 namespace kopper {
@@ -33,10 +34,13 @@ using runtime::Context;
 using runtime::controller;
 using runtime::ControllerOptions;
 using runtime::ControllerSpec;
+using runtime::fingerprint;
 using runtime::Manager;
 using runtime::ManagerOptions;
 using runtime::Next;
+using runtime::replica_names;
 using runtime::Request;
+using runtime::slow_start;
 using runtime::Terminal;
 using runtime::Verdict;
 using runtime::webhooks;

@@ -11,7 +11,7 @@
 #include "kopper/rt/process.h"
 
 #include "operators/memcached/types.h"
-#include "real/connect.h"
+#include "real/operated.h"
 
 namespace kopper::testing {
 namespace {
@@ -20,38 +20,14 @@ using namespace std::chrono_literals;
 using memcached::Memcached;
 using ::testing::HasSubstr;
 
-struct MemcachedOperator : Real {
+struct MemcachedOperator : Operated {
   void SetUp() override {
-    Real::SetUp();
+    Operated::SetUp();
     install(meta::crd<Memcached>());
   }
-  void TearDown() override { stop(); }
 
-  void install(const json::Value& crd) {
-    const auto applied = cluster().kubectl({"apply", "--server-side", "--force-conflicts", "-f", "-"}, json::dump(crd));
-    ASSERT_EQ(applied.exit, 0) << applied.err;
-    const auto waited =
-        cluster().kubectl({"wait", "--for=condition=Established", "--timeout=60s", "crd/memcacheds.cache.example.com"});
-    ASSERT_EQ(waited.exit, 0) << waited.err;
-  }
-
-  // The operator, in this process, watching the test's namespace. Its requests go over `operator_wire`.
   void start(std::shared_ptr<http::Handler> transport = client::make_transport(admin_config())) {
-    operator_wire = std::make_shared<Wire>(std::move(transport));
-    ManagerOptions options;
-    options.name = "operator-manager";
-    options.namespaces = {ns};
-    manager = std::make_unique<Manager>(operator_wire, options);
-    manager->add(memcached::memcached());
-    running = std::make_unique<rt::Scope>();
-    running->spawn(manager->run());
-  }
-  void stop() {
-    if (!manager) return;
-    manager->stop();
-    run(running->join());
-    running.reset();
-    manager.reset();
+    Operated::start(memcached::memcached(), std::move(transport));
   }
 
   Memcached create(std::string name, std::int32_t size) {
@@ -64,32 +40,9 @@ struct MemcachedOperator : Real {
   Memcached get(const std::string& name) { return run(client.of<Memcached>().get(key(name))); }
   std::optional<Deployment> deployment(const std::string& name) { return run(client.of<Deployment>().find(key(name))); }
 
-  template <class Condition>
-  void wait_until(const std::string& what, Condition condition) {
-    const auto end = loop.now() + 1min;
-    while (!condition()) {
-      ASSERT_LT(loop.now(), end) << "in vain: " << what;
-      run(rt::sleep(10ms));
-    }
-  }
-  // Everything that happened was looked at.
-  void settle() {
-    wait_until("the queue is empty", [&] {
-      return manager->waiting_for().empty() && manager->controllers().front()->queue().figures().size() == 0;
-    });
-  }
-  std::size_t writes() const {
-    std::size_t found = 0;
-    for (const auto& target : operator_wire->targets) found += target.starts_with("GET ") ? 0U : 1U;
-    return found;
-  }
   const Condition* condition(const Memcached& mc, std::string_view type) {
     return api::find_condition(mc.status.conditions, type);
   }
-
-  std::shared_ptr<Wire> operator_wire;
-  std::unique_ptr<Manager> manager;
-  std::unique_ptr<rt::Scope> running;
 };
 
 TEST_F(MemcachedOperator, MakesADeploymentAndTellsOfIt) {

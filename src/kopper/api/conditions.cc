@@ -1,8 +1,21 @@
 #include "kopper/api/conditions.h"
 
 #include <algorithm>
+#include <cctype>
 
 namespace kopper::api {
+
+std::string reason_of(const Error& error) {
+  if (!error.reason.empty() && error.reason.find(' ') == std::string::npos) return error.reason;
+  std::string text(to_string(error.code));
+  if (!text.empty()) text[0] = static_cast<char>(std::toupper(static_cast<unsigned char>(text[0])));
+  std::erase_if(text, [](unsigned char c) { return std::isalnum(c) == 0; });
+  return text;
+}
+
+metav1::Condition failure(std::string_view type, const Error& error) {
+  return {.type = std::string(type), .status = "True", .reason = reason_of(error), .message = error.what()};
+}
 namespace {
 
 bool has_status(const Conditions& conditions, std::string_view type, std::string_view status) {

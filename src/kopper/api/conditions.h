@@ -1,6 +1,7 @@
 #pragma once
 
 #include <cstdint>
+#include <string>
 #include <string_view>
 #include <utility>
 #include <vector>
@@ -8,6 +9,7 @@
 #include <fmt/format.h>
 
 #include "kopper/api/gen/meta_v1.h"
+#include "kopper/base/error.h"
 
 namespace kopper::api {
 
@@ -23,6 +25,11 @@ metav1::Condition condition(std::string_view type, bool status, std::string_view
           .reason = std::string(reason),
           .message = fmt::format(message, std::forward<Args>(args)...)};
 }
+
+// True, because of an error: its reason and what it says.
+metav1::Condition failure(std::string_view type, const Error& error);
+// What of an error stands in the reason of conditions and events: one word in camel case.
+std::string reason_of(const Error& error);
 
 // Null when there is none of this type.
 const metav1::Condition* find_condition(const Conditions& conditions, std::string_view type);

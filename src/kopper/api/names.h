@@ -11,6 +11,7 @@
 #include "kopper/api/labels.h"
 #include "kopper/api/object.h"
 #include "kopper/api/owner.h"
+#include "kopper/api/pods.h"
 #include "kopper/api/quantity.h"
 #include "kopper/api/selector.h"
 #include "kopper/api/time.h"
@@ -25,6 +26,7 @@ using api::Selector;
 using api::Time;
 
 using api::condition;
+using api::failure;
 using api::key_of;
 
 using api::metav1::Condition;

@@ -90,6 +90,10 @@ Uses owns(const Kind& kind) { return {use_of(kind, {"get", "list", "watch", "cre
 
 Uses watches(const Kind& kind) { return {use_of(kind, kRead)}; }
 
+Uses does(const Kind& kind, std::vector<std::string> verbs, std::string_view subresource) {
+  return {use_of(kind, std::move(verbs), subresource)};
+}
+
 Uses writes_events() {
   return {{.group = "", .resource = "events", .verbs = {"create", "patch"}},
           {.group = "events.k8s.io", .resource = "events", .verbs = {"create", "patch"}}};

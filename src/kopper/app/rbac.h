@@ -48,6 +48,8 @@ Uses reconciles(const Kind& kind, ReconcileUse use = {});
 Uses owns(const Kind& kind);
 // Watches: only looked at.
 Uses watches(const Kind& kind);
+// These verbs on the kind, or on a subresource of it.
+Uses does(const Kind& kind, std::vector<std::string> verbs, std::string_view subresource = {});
 // events.k8s.io, or core/v1 on servers without it.
 Uses writes_events();
 // Leader election by the Lease of that name, in the own namespace; a standby watches that one.

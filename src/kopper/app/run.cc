@@ -224,6 +224,9 @@ Uses uses_of(const Program& program, const Flags& flags) {
         case runtime::Role::Watches: uses = std::move(uses) + watches(*watched.kind); break;
       }
     }
+    for (const auto& more : controller.permissions) {
+      uses = std::move(uses) + does(*more.kind, more.verbs, more.subresource);
+    }
   }
   uses = std::move(uses) + holds_lease(lease_name(program, flags));
   if (flags.install_crds) uses = std::move(uses) + installs_crds(crd_names(program));

@@ -12,6 +12,7 @@
 
 #include "kopper/api/conditions.h"
 #include "kopper/api/object.h"
+#include "kopper/api/owner.h"
 #include "kopper/cache/cache.h"
 #include "kopper/client/api.h"
 #include "kopper/meta/compare.h"
@@ -53,6 +54,17 @@ class Context {
   Task<C> apply(C desired, ChildOptions options = ChildOptions()) const {
     return apply_child<C>(run_, std::move(desired), options);
   }
+  // Makes a child that is not there yet and is not to be changed afterwards: one of many. One of that name that is ours
+  // is the answer; somebody else's is Error{Conflict}, reason NameConflict.
+  template <api::ObjectType C>
+  Task<C> create(C desired, ChildOptions options = ChildOptions()) const {
+    return create_child<C>(run_, std::move(desired), options);
+  }
+  // Deletes this child, and not another that was made under its name since; false when it is gone.
+  template <api::ObjectType C>
+  Task<bool> remove(const C& child) const {
+    return run_->remove_one(client::resource_of<C>(), api::key_of(child), child.metadata.uid);
+  }
   // Deletes a child of ours; false when there is none.
   template <api::ObjectType C>
   Task<bool> remove(std::string name) const {
@@ -74,6 +86,12 @@ class Context {
     cache::Filter filter;
     filter.namespace_ = key().namespace_;
     return run_->cluster().cache.template reader<C>().by_index(kControllerIndex, object_->metadata.uid, filter);
+  }
+  // The children that `selector` matches, in the object's namespace and sorted by name, after the object took over
+  // those that nobody controls, and let go of those that it no longer matches.
+  template <api::ObjectType C>
+  Task<std::vector<std::shared_ptr<const C>>> claim(api::Selector selector) const {
+    return claim_children<C>(*this, std::move(selector));
   }
   // In the object's namespace, or as the filter says.
   template <api::ObjectType C>
@@ -159,6 +177,48 @@ class Context {
     if (!made) throw_error(made.error(), "the server's answer");
     run->applied(resource, made->metadata, mark, meta::covers(*made, desired));
     co_return std::move(*made);
+  }
+
+  template <class C>
+  static Task<C> create_child(std::shared_ptr<Run> run, C desired, ChildOptions options) {
+    const auto resource = client::resource_of<C>();
+    run->adopt(desired.metadata, resource.namespaced, options);
+    const auto answer = co_await run->create(resource, api::key_of(desired), client::to_json(desired), options);
+    auto made = client::from_json<C>(answer);
+    if (!made) throw_error(made.error(), "the server's answer");
+    co_return std::move(*made);
+  }
+
+  template <class C>
+  static Task<std::vector<std::shared_ptr<const C>>> claim_children(Context self, api::Selector selector) {
+    auto& run = *self.run_;
+    const auto resource = client::resource_of<C>();
+    const auto& owner = run.owner();
+    // Who is about to go neither takes nor gives.
+    const bool stays = !owner.deletionTimestamp.is_set();
+    for (const auto& child : self.children<C>()) {
+      if (!stays || child->metadata.deletionTimestamp.is_set() || selector.matches(child->metadata.labels)) continue;
+      auto owners = child->metadata.ownerReferences;
+      std::erase_if(owners, [&owner](const auto& reference) { return reference.uid == owner.uid; });
+      co_await run.set_owners(resource, child->metadata, std::move(owners));
+    }
+    cache::Filter filter;
+    filter.namespace_ = self.key().namespace_;
+    filter.labels = selector;
+    bool asked = false;
+    bool may_adopt = stays;
+    for (const auto& found : self.list<C>(filter)) {
+      if (api::controller_of(found->metadata) != nullptr || found->metadata.deletionTimestamp.is_set()) continue;
+      if (!asked && may_adopt) may_adopt = co_await run.may_adopt();
+      asked = true;
+      if (!may_adopt) break;
+      auto metadata = found->metadata;
+      run.adopt(metadata, resource.namespaced, ChildOptions());
+      co_await run.set_owners(resource, found->metadata, metadata.ownerReferences);
+    }
+    auto all = self.children<C>();
+    std::erase_if(all, [&selector](const auto& child) { return !selector.matches(child->metadata.labels); });
+    co_return all;
   }
 
   template <class S>

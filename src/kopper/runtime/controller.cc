@@ -36,14 +36,6 @@ bool lasting(const Error& error) {
          error.reason == "NameConflict";
 }
 
-std::string camel(const Error& error) {
-  if (!error.reason.empty() && error.reason.find(' ') == std::string::npos) return error.reason;
-  std::string text(to_string(error.code));
-  if (!text.empty()) text[0] = static_cast<char>(std::toupper(static_cast<unsigned char>(text[0])));
-  std::erase_if(text, [](unsigned char c) { return std::isalnum(c) == 0; });
-  return text;
-}
-
 }  // namespace
 
 struct Controller::Meters {
@@ -132,7 +124,9 @@ Controller::Controller(ControllerSpec spec, Cluster& cluster, metrics::Registry&
     SourceOptions options;
     options.resync = i == 0 ? spec_.options.resync : rt::Duration::zero();
     options.seed = static_cast<std::uint32_t>(cluster_.client.random() * 0x1p32);
-    sources_.push_back(std::make_unique<Source>(queue_, spec_.watched[i].trigger, options));
+    auto trigger = spec_.watched[i].trigger;
+    if (spec_.watched[i].picked_by) trigger.map = spec_.watched[i].picked_by(informers_.front()->store());
+    sources_.push_back(std::make_unique<Source>(queue_, std::move(trigger), options));
     sources_.back()->listen(*informers_[i]);
   }
 }
@@ -292,11 +286,11 @@ Task<> Controller::failed(std::shared_ptr<Run> run, Key key, Error error, bool t
   if (!run || error.code == Code::Unavailable || error.code == Code::Conflict) {
     if (!run || error.reason != "NameConflict") co_return;
   }
-  run->event(EventType::Warning, camel(error), error.what());
+  run->event(EventType::Warning, api::reason_of(error), error.what());
   if (!spec_.has_conditions || spec_.options.error_condition.empty() || undecodable) co_return;
   if (!terminal && !lasting(error)) co_return;
   try {
-    co_await spec_.condition(run, spec_.options.error_condition, camel(error), error.what());
+    co_await spec_.condition(run, spec_.options.error_condition, api::reason_of(error), error.what());
   } catch (const Error& again) {
     run->log(log::Level::Warn, "could not tell of the error in the status", {{"error", again.what()}});
   }

@@ -43,8 +43,17 @@ struct WatchedKind {
   Role role = Role::For;
   const Kind* kind = nullptr;  // of static storage
   Trigger trigger;
+  // When set: makes the trigger's map, of the objects that the controller is for. They outlive it.
+  std::function<Trigger::Map(const cache::Store& objects)> picked_by;
   cache::InformerOptions options;
   bool custom_options = false;  // else the manager's
+};
+
+// What a controller may do besides what follows from the kinds it watches.
+struct Permission {
+  const Kind* kind = nullptr;  // of static storage
+  std::string subresource;
+  std::vector<std::string> verbs;
 };
 
 // What a controller does, without the types: made by controller<T>(), run by Manager.
@@ -54,6 +63,7 @@ struct ControllerSpec {
   std::function<json::Value()> crd;  // of a kind of our own
   std::vector<WatchedKind> watched;  // the first is For
   std::vector<std::shared_ptr<rt::Channel<Request>>> channels;
+  std::vector<Permission> permissions;
   std::string finalizer;  // "": none
   bool has_status = false;
   bool has_conditions = false;
@@ -87,6 +97,22 @@ Task<Next> call(F* fn, std::shared_ptr<Run> run) {
   auto object = object_of<T>(*run);
   Context<T> context(std::move(object), std::move(run));
   co_return co_await (*fn)(std::move(context));
+}
+
+// The objects in a store that pick the one that changed.
+template <class T, class C>
+Trigger::Map picked_by(const cache::Store& objects, std::function<bool(const T&, const C&)> picks) {
+  return [&objects, picks = std::move(picks)](const cache::Record& record) {
+    const auto changed = cache::view<C>(cache::RecordRef::share(record));
+    cache::Filter filter;
+    if (T::kind.scope == Scope::Namespaced) filter.namespace_ = record.namespace_();
+    std::vector<Key> keys;
+    for (const auto& candidate : objects.list(filter)) {
+      const auto object = objects.try_view<T>(candidate);
+      if (object && picks(*object, *changed)) keys.push_back(candidate->key());
+    }
+    return keys;
+  };
 }
 
 template <class T>
@@ -155,6 +181,18 @@ class ControllerBuilder {
   ControllerBuilder&& watches(std::function<std::vector<Key>(const C&)> map, Predicate predicate = Predicate()) && {
     return std::move(*this).watch(Role::Watches, C::kind, for_mapped<C>(std::move(map)), std::move(predicate));
   }
+  // Objects of others that an object picks, by a selector say: a change of one concerns all that pick it, of its
+  // namespace when they have one.
+  template <api::ObjectType C>
+  ControllerBuilder&& watches(std::function<bool(const T&, const C&)> picks, Predicate predicate = Predicate()) && {
+    Trigger trigger;
+    trigger.kind = std::string(C::kind.kind);
+    std::move(*this).watch(Role::Watches, C::kind, std::move(trigger), std::move(predicate));
+    spec_.watched.back().picked_by = [picks = std::move(picks)](const cache::Store& objects) {
+      return detail::picked_by<T, C>(objects, picks);
+    };
+    return std::move(*this);
+  }
   // The same for a map that has to ask somebody.
   template <api::ObjectType C>
   ControllerBuilder&& watches_async(std::function<Task<std::vector<Key>>(std::shared_ptr<const C>)> map,
@@ -183,6 +221,13 @@ class ControllerBuilder {
   }
   ControllerBuilder&& with(ControllerOptions options) && {
     spec_.options = std::move(options);
+    return std::move(*this);
+  }
+
+  // What reconcile does by client() or live(): it goes into the program's role.
+  template <api::ObjectType C>
+  ControllerBuilder&& may(std::vector<std::string> verbs, std::string subresource = {}) && {
+    spec_.permissions.push_back({&C::kind, std::move(subresource), std::move(verbs)});
     return std::move(*this);
   }
 

@@ -11,6 +11,7 @@
 #include "kopper/json/value.h"
 #include "kopper/json/writer.h"
 #include "kopper/meta/decode.h"
+#include "kopper/meta/encode.h"
 #include "kopper/rt/loop.h"
 
 namespace kopper::runtime {
@@ -137,10 +138,69 @@ Task<std::string> Run::apply(client::Resource resource, Key key, std::string bod
   co_return answer;
 }
 
-Task<bool> Run::remove(client::Resource resource, Key key, bool foreign) {
+Task<std::string> Run::create(client::Resource resource, Key key, std::string body, ChildOptions options) {
+  const client::RawApi api(client_, resource);
+  client::WriteOptions write;
+  write.field_manager = target_.field_manager;
+  ++writes;
+  auto made = co_await api.create_if_absent(key, std::move(body), write);
+  if (!made) {
+    made = co_await api.get(key, client::GetOptions());
+    auto object = meta::decode<MetadataOnly>(*made);
+    if (!object) throw_error(object.error(), key.str());
+    check_ours(resource, object->metadata, options);
+  }
+  target_.cluster.cache.note_write(resource, *made);
+  co_return std::move(*made);
+}
+
+Task<bool> Run::set_owners(client::Resource resource, api::metav1::ObjectMeta seen,
+                           std::vector<api::metav1::OwnerReference> owners) {
+  // With the version that was seen: the list is replaced whole, and others have theirs in it.
+  json::Value patch = json::Object{};
+  auto& metadata = patch["metadata"];
+  metadata = json::Object{};
+  metadata["uid"] = seen.uid;
+  metadata["resourceVersion"] = seen.resourceVersion;
+  json::Array list;
+  for (const auto& owner : owners) list.push_back(json::parse(meta::encode(owner)).value());
+  metadata["ownerReferences"] = std::move(list);
+  const client::RawApi api(client_, resource);
+  client::PatchOptions options;
+  options.field_manager = target_.field_manager;
+  ++writes;
+  try {
+    const auto answer = co_await api.patch(api::key_of(seen), client::PatchType::Merge, json::dump(patch), options);
+    target_.cluster.cache.note_write(resource, answer);
+    co_return true;
+  } catch (const Error& error) {
+    if (error.code != Code::NotFound) throw;
+  }
+  co_return false;
+}
+
+Task<bool> Run::may_adopt() {
+  const client::RawApi api(client_, target_.resource);
+  const auto live = co_await api.find(key_, client::GetOptions());
+  if (!live) co_return false;
+  const auto metadata = metadata_of(*live, key_);
+  co_return metadata->uid == owner_->uid && !metadata->deletionTimestamp.is_set();
+}
+
+Task<bool> Run::remove_one(client::Resource resource, Key key, std::string uid) {
   const client::RawApi api(client_, resource);
   client::DeleteOptions options;
   options.propagation = client::Propagation::Background;
+  options.uid = std::move(uid);
+  ++writes;
+  const auto answer = co_await api.remove_with_answer(key, options);
+  target_.applied.forget(resource, key);
+  if (answer) target_.cluster.cache.note_delete(resource, key, *answer);
+  co_return answer.has_value();
+}
+
+Task<bool> Run::remove(client::Resource resource, Key key, bool foreign) {
+  const client::RawApi api(client_, resource);
   auto* informer = target_.cluster.cache.find(resource);
   if (informer != nullptr && informer->synced()) {
     if (!informer->store().get(key)) co_return false;
@@ -151,12 +211,7 @@ Task<bool> Run::remove(client::Resource resource, Key key, bool foreign) {
   if (!object) throw_error(object.error(), key.str());
   if (object->metadata.deletionTimestamp.is_set()) co_return true;
   if (!foreign) check_ours(resource, object->metadata, ChildOptions());
-  options.uid = object->metadata.uid;
-  ++writes;
-  const auto answer = co_await api.remove_with_answer(key, options);
-  target_.applied.forget(resource, key);
-  if (answer) target_.cluster.cache.note_delete(resource, key, *answer);
-  co_return answer.has_value();
+  co_return co_await remove_one(resource, key, object->metadata.uid);
 }
 
 void Run::saw(std::string_view json) {

@@ -8,6 +8,7 @@
 #include <string>
 #include <string_view>
 #include <unordered_map>
+#include <vector>
 
 #include "kopper/api/object.h"
 #include "kopper/api/time.h"
@@ -102,8 +103,17 @@ class Run {
   Task<std::string> apply(client::Resource resource, Key key, std::string body, bool force);
   void applied(const client::Resource& resource, const api::metav1::ObjectMeta& live, std::string fingerprint,
                bool covered);
+  // A POST, seen by the cache at once. What is there already is the answer, if it is ours: an earlier answer was lost.
+  Task<std::string> create(client::Resource resource, Key key, std::string body, ChildOptions options);
   // False when there was none. Refuses what is not ours, unless `foreign`.
   Task<bool> remove(client::Resource resource, Key key, bool foreign);
+  // The object of this uid only; false when it is gone.
+  Task<bool> remove_one(client::Resource resource, Key key, std::string uid);
+  // Writes the owners of an object as it was seen; false when it is gone meanwhile.
+  Task<bool> set_owners(client::Resource resource, api::metav1::ObjectMeta seen,
+                        std::vector<api::metav1::OwnerReference> owners);
+  // Asks the server, not the cache, whether the object is still there and stays: only then may it take over others.
+  Task<bool> may_adopt();
   // Server-side apply of /status.
   Task<> apply_status(std::string status);
   // Adds or removes; nothing when it is so already.

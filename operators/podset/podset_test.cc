@@ -1,0 +1,116 @@
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include "types.h"
+
+namespace podset {
+namespace {
+
+using testing::ElementsAre;
+using testing::IsEmpty;
+using testing::SizeIs;
+
+PodSet demo(std::int32_t size) {
+  PodSet set;
+  set.metadata.name = "demo";
+  set.metadata.namespace_ = "default";
+  set.metadata.uid = "uid-1";
+  set.spec.size = size;
+  return set;
+}
+
+kopper::Pod running(std::string name) {
+  auto pod = desired(demo(1), std::move(name));
+  pod.spec.nodeName = "node";
+  pod.status.phase = "Running";
+  pod.status.conditions.push_back({.type = "Ready", .status = "True"});
+  return pod;
+}
+
+Pods refs(std::vector<kopper::Pod> pods) {
+  Pods out;
+  for (auto& pod : pods) out.push_back(std::make_shared<const kopper::Pod>(std::move(pod)));
+  return out;
+}
+
+TEST(PodSet, SleepsForAnHourInABusybox) {
+  const auto pod = desired(demo(1), "demo-a");
+  ASSERT_THAT(pod.spec.containers, SizeIs(1));
+  EXPECT_EQ(pod.spec.containers[0].image, "busybox");
+  EXPECT_THAT(pod.spec.containers[0].command, ElementsAre("sleep", "3600"));
+  EXPECT_EQ(pod.metadata.labels, labels_of(demo(1)));
+}
+
+TEST(PodSet, MakesTheWholeDifferenceAtOnce) {
+  const auto none = plan(demo(10), {});
+  EXPECT_THAT(none.create, SizeIs(10));
+  EXPECT_THAT(none.remove, IsEmpty());
+  const auto some = plan(demo(10), refs({running("a"), running("b")}));
+  EXPECT_THAT(some.create, SizeIs(8));
+}
+
+TEST(PodSet, NothingToDoIsAnEmptyPlan) {
+  const auto done = plan(demo(2), refs({running("a"), running("b")}));
+  EXPECT_THAT(done.create, IsEmpty());
+  EXPECT_THAT(done.remove, IsEmpty());
+}
+
+TEST(PodSet, TheCheapestGoFirst) {
+  auto pending = running("z");
+  pending.status.phase = "Pending";
+  const auto less = plan(demo(2), refs({running("a"), pending, running("b")}));
+  ASSERT_THAT(less.remove, SizeIs(1));
+  EXPECT_EQ(less.remove[0]->metadata.name, "z");
+}
+
+TEST(PodSet, WhatEndedIsReplacedAndWhatGoesDoesNotCount) {
+  auto failed = running("a");
+  failed.status.phase = "Failed";
+  auto going = running("b");
+  going.metadata.deletionTimestamp = kopper::Time::parse("2026-01-01T00:00:00Z").value();
+  const auto next = plan(demo(2), refs({failed, going, running("c")}));
+  EXPECT_THAT(next.create, SizeIs(1));
+  ASSERT_THAT(next.remove, SizeIs(1));
+  EXPECT_EQ(next.remove[0]->metadata.name, "a");
+}
+
+// A cache that has not seen a pod yet makes us ask for the name of that very pod.
+TEST(PodSet, ALaggingCacheMakesNoPodTooMany) {
+  const auto names = plan(demo(3), {}).create;
+  const auto lagging = plan(demo(3), refs({running(names[0]), running(names[2])}));
+  EXPECT_THAT(lagging.create, ElementsAre(names[1]));
+}
+
+TEST(PodSet, StatusNamesThePodsSorted) {
+  auto starting = running("c");
+  starting.status.conditions.clear();
+  auto going = running("x");
+  going.metadata.deletionTimestamp = kopper::Time::parse("2026-01-01T00:00:00Z").value();
+  const auto status = observed(demo(3), refs({running("b"), starting, going, running("a")}));
+  EXPECT_THAT(status.nodes, ElementsAre("a", "b", "c"));
+  EXPECT_EQ(status.replicas, 3);
+  EXPECT_EQ(status.ready, 2);
+  EXPECT_EQ(status.selector, "app=podset,podset_cr=demo");
+  EXPECT_FALSE(kopper::api::is_true(status.conditions, "Ready"));
+  EXPECT_TRUE(kopper::api::is_true(observed(demo(1), refs({running("a")})).conditions, "Ready"));
+}
+
+TEST(PodSet, AFailureIsAConditionThatNamesIt) {
+  kopper::Error quota(kopper::Code::Forbidden, "exceeded quota: pods");
+  const auto status = observed(demo(3), refs({running("a")}), &quota);
+  const auto* degraded = kopper::api::find_condition(status.conditions, "Degraded");
+  ASSERT_NE(degraded, nullptr);
+  EXPECT_EQ(degraded->status, "True");
+  EXPECT_THAT(degraded->message, testing::HasSubstr("exceeded quota"));
+  EXPECT_EQ(status.replicas, 1);
+}
+
+TEST(PodSet, CrdAsksForASizeThatCanBe) {
+  const auto crd = podset().crd();
+  const auto& schema = crd["spec"]["versions"][0]["schema"]["openAPIV3Schema"]["properties"]["spec"];
+  EXPECT_EQ(kopper::json::dump(schema["required"]), R"(["size"])");
+  EXPECT_EQ(crd["spec"]["versions"][0]["subresources"]["scale"].text("specReplicasPath"), ".spec.size");
+}
+
+}  // namespace
+}  // namespace podset

@@ -1,0 +1,71 @@
+#include "kopper/runtime/replicas.h"
+
+#include <algorithm>
+#include <cstdint>
+#include <exception>
+#include <utility>
+
+#include <fmt/format.h>
+
+#include "kopper/rt/scope.h"
+
+namespace kopper::runtime {
+
+namespace {
+
+constexpr std::size_t kSuffix = 5;
+constexpr std::size_t kLongest = 63;  // what a host name may have
+// Without vowels, so that no words come out.
+constexpr std::string_view kLetters = "bcdfghjklmnpqrstvwxz2456789";
+
+std::string suffix(std::string_view uid, std::uint64_t n) {
+  std::uint64_t hash = 14695981039346656037U;
+  const auto mix = [&hash](unsigned char c) { hash = (hash ^ c) * 1099511628211U; };
+  for (const char c : uid) mix(static_cast<unsigned char>(c));
+  for (int shift = 0; shift < 64; shift += 8) mix(static_cast<unsigned char>(n >> shift));
+  hash ^= hash >> 32U;
+  std::string out;
+  for (std::size_t i = 0; i < kSuffix; ++i) {
+    out += kLetters[hash % kLetters.size()];
+    hash /= kLetters.size();
+  }
+  return out;
+}
+
+Task<> keep_error(Task<> task, std::exception_ptr* first) {
+  try {
+    co_await task;
+  } catch (const std::exception&) {
+    if (!*first) *first = std::current_exception();
+  }
+}
+
+}  // namespace
+
+std::vector<std::string> replica_names(std::string_view owner, std::string_view uid, std::size_t count,
+                                       const std::set<std::string>& taken) {
+  const auto stem = owner.substr(0, std::min(owner.size(), kLongest - kSuffix - 1));
+  std::vector<std::string> names;
+  std::set<std::string> used;
+  for (std::uint64_t n = 0; names.size() < count; ++n) {
+    auto name = fmt::format("{}-{}", stem, suffix(uid, n));
+    if (taken.contains(name) || !used.insert(name).second) continue;
+    names.push_back(std::move(name));
+  }
+  return names;
+}
+
+Task<> slow_start(std::size_t count, std::function<Task<>(std::size_t)> one, std::size_t most) {
+  std::exception_ptr first;
+  std::size_t batch = 1;
+  for (std::size_t next = 0; next < count && !first;) {
+    rt::Scope scope;
+    const auto end = std::min(count, next + batch);
+    for (; next < end; ++next) scope.spawn(keep_error(one(next), &first));
+    co_await scope.join();
+    batch = std::min(batch * 2, most);
+  }
+  if (first) std::rethrow_exception(first);
+}
+
+}  // namespace kopper::runtime
