@@ -9,6 +9,7 @@
 #include "kopper/base/error.h"
 #include "kopper/client/discovery.h"
 #include "kopper/client/raw_api.h"
+#include "kopper/client/retry.h"
 #include "kopper/json/yaml.h"
 
 namespace kopper::testing {
@@ -59,18 +60,22 @@ std::string indented(std::string_view text, std::size_t lines) {
 
 std::string Seen::str() const { return fmt::format("{} {} {}", method, target, status); }
 
-// Notes what goes over it.
+// Says who asks, and notes what.
 class Cluster::Wire final : public http::Handler {
  public:
-  explicit Wire(http::Handler& server) : server_(server) {}
+  Wire(http::Handler& server, const ClusterOptions& options)
+      : server_(server), user_(options.user), rate_(options.qps, options.burst) {}
 
   Task<http::Response> handle(http::Request request) override {
+    if (!user_.empty()) request.headers.set("impersonate-user", user_);
     const std::size_t number = first_ + seen_.size();
     seen_.push_back({request.method, request.target, 0});
     if (seen_.size() > kAtMost) {
       seen_.pop_front();
       ++first_;
     }
+    const rt::Duration wait = rate_.take(rt::Loop::current().now().time_since_epoch());
+    if (wait > rt::Duration::zero()) co_await rt::sleep(wait);
     http::Response response = co_await server_.handle(std::move(request));
     if (number >= first_) seen_[number - first_].status = response.status;
     co_return response;
@@ -94,6 +99,8 @@ class Cluster::Wire final : public http::Handler {
   static constexpr std::size_t kAtMost = 100'000;
 
   http::Handler& server_;
+  const std::string user_;
+  client::RateLimit rate_;
   std::deque<Seen> seen_;
   std::size_t first_ = 0;  // the number of seen_.front()
   std::size_t taken_ = 0;
@@ -104,11 +111,12 @@ Cluster::Cluster(std::vector<runtime::ControllerSpec> controllers, ClusterOption
       controllers_(std::move(controllers)),
       plane_(options_.plane),
       faults_(plane_),
-      wire_(std::make_shared<Wire>(faults_)),
+      wire_(std::make_shared<Wire>(faults_, options_)),
       client_(borrowed(plane_), client_options()) {
   loop_.run(plane_.start());
   for (const runtime::ControllerSpec& controller : controllers_)
     if (controller.crd) install(controller.crd());
+  apply(options_.objects);
   start();
 }
 
@@ -119,9 +127,18 @@ std::shared_ptr<http::Handler> Cluster::transport() { return wire_; }
 void Cluster::start() {
   manager_ = std::make_unique<runtime::Manager>(wire_, options_.manager);
   for (const runtime::ControllerSpec& controller : controllers_) manager_->add(controller);
+  ended_.clear();
   running_ = std::make_unique<rt::Scope>();
-  running_->spawn(manager_->run());
+  running_->spawn(operate());
   settle();
+}
+
+Task<> Cluster::operate() {
+  try {
+    co_await manager_->run();
+  } catch (const Error& error) {
+    ended_ = error.what();
+  }
 }
 
 void Cluster::restart() {
@@ -233,6 +250,7 @@ std::string Cluster::instead() {
       if (room-- > 0) out += indented(readable(object->value()), 60) + "    ---\n";
   }
   if (!manager_) return out;  // it is not there yet
+  if (!ended_.empty()) out += fmt::format("  the operators' process has ended: {}\n", ended_);
   for (const auto& controller : manager_->controllers()) {
     const std::string waits = controller->waiting_for();
     out += fmt::format("  controller {}: {} keys in its queue{}\n", controller->name(),

@@ -23,9 +23,15 @@ namespace kopper::testing {
 
 struct ClusterOptions {
   std::string namespace_ = "default";  // of objects and keys that name none
+  std::string objects;                 // YAML, applied before the operators start
+  std::string user;  // whom the operators are, for RBAC: "system:serviceaccount:default:memcached"; "": administrators
   plane::PlaneOptions plane;
   runtime::ManagerOptions manager;
   rt::Duration patience = std::chrono::minutes(10);  // of the cluster's time: how long until() waits
+  // What the operators may ask at once, and in a second of the cluster's time from then on. Without it, operators that
+  // go round in circles would do so for ever in no time.
+  double burst = 5000;
+  double qps = 100;
 };
 
 // A request that an operator made.
@@ -153,6 +159,7 @@ class Cluster {
   Task<> apply_document(json::Value object);
   void install(const json::Value& definition);
   void start();
+  Task<> operate();
   void wait(std::string_view what, const std::function<bool()>& holds);
   void finish(Task<> task);
   std::string instead();
@@ -165,6 +172,7 @@ class Cluster {
   std::shared_ptr<Wire> wire_;
   client::Client client_;
   std::unique_ptr<runtime::Manager> manager_;
+  std::string ended_;  // why the operators' process did
   std::unique_ptr<rt::Scope> running_;
 };
 

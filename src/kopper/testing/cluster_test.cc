@@ -159,5 +159,75 @@ TEST_F(ClusterTest, InVainItTellsWhatIsThere) {
   EXPECT_THROW(cluster_.until("nothing", [] { return false; }), Error);
 }
 
+Task<runtime::Next> never_content(runtime::Context<Greeting> greeting) {
+  GreetingStatus status;
+  status.said = greeting->status.said + ".";
+  co_await greeting.set_status(std::move(status));
+  co_return runtime::Next::in(std::chrono::nanoseconds(1));
+}
+
+TEST_F(ClusterTest, OperatorsThatGoRoundInCirclesHangNobody) {
+  ClusterOptions options;
+  options.burst = 100;
+  options.qps = 1;
+  Cluster cluster({runtime::controller<Greeting>().reconcile(never_content)}, options);
+  cluster.apply(kGreeting);
+  cluster.advance(1min);
+  EXPECT_LE(cluster.requests().size(), 161U);
+}
+
+// Two processes, of which one is cut off.
+TEST_F(ClusterTest, AnotherTakesOverWhenTheLeaderIsCutOff) {
+  ClusterOptions options;
+  options.manager.name = "first";
+  options.manager.election.emplace();
+  options.manager.election->name = "greeter";
+  options.manager.election->namespace_ = "default";
+  options.manager.election->identity = "first";
+  Cluster cluster({greeter()}, options);
+  cluster.until("the first leads", [&] { return cluster.manager().leads(); });
+  auto others = options.manager;
+  others.name = "second";
+  others.election->identity = "second";
+  runtime::Manager second(cluster.transport(), others);
+  second.add(greeter());
+  rt::Scope scope;
+  scope.spawn(second.run());
+  cluster.advance(1min);
+  EXPECT_FALSE(second.leads());
+
+  cluster.faults().add({.match = {.agent = "first"}, .effect = FaultEffect::Silence});
+  cluster.until("the second leads", [&] { return second.leads(); });
+  EXPECT_FALSE(cluster.manager().leads());
+  cluster.apply(kGreeting);
+  cluster.until<Greeting>("a", [](const Greeting& it) { return it.status.said == "hi"; });
+  EXPECT_EQ(cluster.get<ConfigMap>("a").metadata.managedFields.at(0).manager, "second");
+}
+
+TEST_F(ClusterTest, OperatorsMayBeHeldToTheirRoles) {
+  ClusterOptions options;
+  options.user = "system:serviceaccount:default:greeter";
+  options.objects = R"(
+apiVersion: rbac.authorization.k8s.io/v1
+kind: ClusterRole
+metadata: {name: greeter}
+rules:
+- {apiGroups: [example.com], resources: [greetings, greetings/status], verbs: [get, list, watch, patch]}
+- {apiGroups: [""], resources: [configmaps], verbs: [get, list, watch]}
+---
+apiVersion: rbac.authorization.k8s.io/v1
+kind: ClusterRoleBinding
+metadata: {name: greeter}
+roleRef: {apiGroup: rbac.authorization.k8s.io, kind: ClusterRole, name: greeter}
+subjects: [{kind: ServiceAccount, name: greeter, namespace: default}]
+)";
+  Cluster cluster({greeter()}, options);
+  cluster.apply(kGreeting);
+  cluster.settle();
+  EXPECT_THAT(cluster.writes(),
+              ::testing::Contains(::testing::AllOf(HasSubstr("configmaps/a?"), ::testing::EndsWith(" 403"))));
+  EXPECT_FALSE(cluster.find<ConfigMap>("a"));
+}
+
 }  // namespace
 }  // namespace kopper::testing
