@@ -103,5 +103,22 @@ TEST_F(MemcachedInCluster, DeploymentGoesWithIt) {
   EXPECT_THAT(cluster.list<Memcached>(), IsEmpty());
 }
 
+// What --print-rbac prints is enough for all it does.
+TEST(MemcachedRoles, Suffice) {
+  kopper::Program program;
+  program.name = "memcached";
+  program.controllers = {memcached()};
+  kopper::app::Flags flags;
+  flags.print = kopper::app::Print::Rbac;
+  kopper::testing::ClusterOptions options;
+  options.user = "system:serviceaccount:operator-system:memcached";
+  options.objects = "{apiVersion: v1, kind: Namespace, metadata: {name: operator-system}}\n---\n" +
+                    kopper::app::printed(program, flags);
+  kopper::testing::Cluster cluster({memcached()}, options);
+  cluster.apply("{apiVersion: cache.example.com/v1alpha1, kind: Memcached, metadata: {name: demo}, spec: {size: 3}}");
+  cluster.until<Memcached>("demo", [](const Memcached& it) { return !it.status.conditions.empty(); });
+  for (const auto& request : cluster.requests()) EXPECT_NE(request.status, 403) << request.str();
+}
+
 }  // namespace
 }  // namespace memcached
