@@ -3,12 +3,14 @@
 #include <cstring>
 #include <iterator>
 #include <memory>
+#include <unordered_map>
 
 #include <fmt/format.h>
 #include <simdjson.h>
 
 #include "kopper/json/detail/path.h"
 #include "kopper/json/detail/plain_run.h"
+#include "kopper/json/lenient.h"
 #include "kopper/json/utf8.h"
 #include "kopper/json/value.h"
 
@@ -65,7 +67,9 @@ std::size_t unescaped_control_offset(std::string_view text) {
 
 class Builder {
  public:
-  Builder(Scratch& scratch, Limits limits) : scratch_(scratch), limits_(limits) {}
+  // `duplicates` null: a key twice is an error.
+  Builder(Scratch& scratch, Limits limits, std::vector<std::string>* duplicates = nullptr)
+      : scratch_(scratch), limits_(limits), duplicates_(duplicates) {}
 
   std::expected<Value, DecodeError> build(std::string_view text) {
     // simdjson 3.0 is lax with scalars at the top ("falsep" is false to it), but not inside an array.
@@ -149,10 +153,13 @@ class Builder {
       const char* raw = field.key().raw();
       std::string_view key = plain_string(raw);
       if (raw[key.size()] != '"' && field.unescaped_key().get(key)) return fail("invalid string");
+      const std::size_t known = duplicates_ == nullptr ? 0 : duplicates_->size();
       if (!any(field.value(), value, depth + 1)) {
         detail::prepend_key(error_.path, key);
         return false;
       }
+      for (std::size_t i = known; duplicates_ != nullptr && i < duplicates_->size(); ++i)
+        detail::prepend_key((*duplicates_)[i], key);
       stack.emplace_back(key, std::move(value));
     }
     const auto begin = stack.begin() + static_cast<std::ptrdiff_t>(first);
@@ -173,10 +180,13 @@ class Builder {
       ondemand::value element;
       Value value;
       if (std::move(item).get(element)) return fail("expected ',' or ']'");
+      const std::size_t known = duplicates_ == nullptr ? 0 : duplicates_->size();
       if (!any(element, value, depth + 1)) {
         detail::prepend_index(error_.path, stack.size() - first);
         return false;
       }
+      for (std::size_t i = known; duplicates_ != nullptr && i < duplicates_->size(); ++i)
+        detail::prepend_index((*duplicates_)[i], stack.size() - first);
       stack.push_back(std::move(value));
     }
     const auto begin = stack.begin() + static_cast<std::ptrdiff_t>(first);
@@ -255,12 +265,35 @@ class Builder {
       if (found != keys.end()) twice = *found;
     }
     if (twice == nullptr) return true;
+    if (duplicates_ != nullptr) {
+      keep_last(first);
+      return true;
+    }
     detail::prepend_key(error_.path, *twice);
     return fail("duplicate key");
   }
 
+  // Drops members that a later one of the same key replaces.
+  void keep_last(std::size_t first) {
+    auto& stack = scratch_.members;
+    std::vector<Object::Member> kept;
+    std::unordered_map<std::string, std::size_t> places;
+    for (std::size_t i = first; i < stack.size(); ++i) {
+      const auto [place, is_new] = places.emplace(stack[i].first, kept.size());
+      if (is_new) {
+        kept.push_back(std::move(stack[i]));
+      } else {
+        duplicates_->push_back(stack[i].first);
+        kept[place->second].second = std::move(stack[i].second);
+      }
+    }
+    stack.erase(stack.begin() + static_cast<std::ptrdiff_t>(first), stack.end());
+    std::ranges::move(kept, std::back_inserter(stack));
+  }
+
   Scratch& scratch_;
   Limits limits_;
+  std::vector<std::string>* duplicates_;
   ondemand::document* document_ = nullptr;
   const char* begin_ = nullptr;
   const char* end_ = nullptr;  // padding included
@@ -277,15 +310,25 @@ struct Cleanup {
   }
 };
 
-}  // namespace
-
-std::expected<Value, DecodeError> parse(std::string_view text, Limits limits) {
+std::expected<Value, DecodeError> parse_whole(std::string_view text, std::vector<std::string>* duplicates,
+                                              Limits limits) {
   if (text.size() > limits.bytes) {
     return std::unexpected(DecodeError{fmt::format("larger than {} bytes", limits.bytes), "", limits.bytes});
   }
   thread_local Scratch scratch;
   const Cleanup cleanup{scratch};
-  return Builder(scratch, limits).build(text);
+  return Builder(scratch, limits, duplicates).build(text);
+}
+
+}  // namespace
+
+std::expected<Value, DecodeError> parse(std::string_view text, Limits limits) {
+  return parse_whole(text, nullptr, limits);
+}
+
+std::expected<Value, DecodeError> parse_lenient(std::string_view text, std::vector<std::string>& duplicates,
+                                                Limits limits) {
+  return parse_whole(text, &duplicates, limits);
 }
 
 }  // namespace kopper::json

@@ -3,6 +3,7 @@
 
 #include <gtest/gtest.h>
 
+#include "kopper/json/lenient.h"
 #include "kopper/json/value.h"
 
 namespace kopper::json {
@@ -151,6 +152,18 @@ TEST(Parse, ErrorsNameThePath) {
   error = refused(R"({"a":[1,2)");
   EXPECT_LE(error.offset, 9U);
   EXPECT_EQ(refused("[1] [2]").offset, 4U);
+}
+
+TEST(Parse, LenientKeepsTheLastOfDuplicateKeys) {
+  std::vector<std::string> duplicates;
+  auto value = parse_lenient(R"({"a":1,"b":[{"x":1,"y":2,"x":3}],"a":{"k":1,"k":2},"c":0})", duplicates);
+  ASSERT_TRUE(value.has_value());
+  EXPECT_EQ(dump(*value), R"({"a":{"k":2},"b":[{"x":3,"y":2}],"c":0})");
+  EXPECT_EQ(duplicates, (std::vector<std::string>{"b[0].x", "a.k", "a"}));
+  duplicates.clear();
+  EXPECT_FALSE(parse_lenient(R"({"a":)", duplicates).has_value());
+  EXPECT_TRUE(parse_lenient(R"({"a":1})", duplicates).has_value());
+  EXPECT_TRUE(duplicates.empty());
 }
 
 TEST(Parse, RefusesDuplicateKeysInSmallAndLargeObjects) {
