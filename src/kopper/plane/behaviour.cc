@@ -8,9 +8,11 @@
 #include "kopper/plane/builtin/conform.h"
 #include "kopper/plane/builtin/defaults.h"
 #include "kopper/plane/builtin/fields.h"
+#include "kopper/plane/builtin/pod_warnings.h"
 #include "kopper/plane/builtin/strategy.h"
 #include "kopper/plane/builtin/validate.h"
 #include "kopper/plane/crd/check_crd.h"
+#include "kopper/plane/crd/crd_status.h"
 #include "kopper/plane/crd/defaults.h"
 #include "kopper/plane/crd/json_path.h"
 #include "kopper/plane/crd/prune.h"
@@ -87,6 +89,9 @@ void prepare_create(const Resource& resource, json::Value& object) {
   }
   builtin::admit_create(name_of(resource), object);
   builtin::prepare_create(name_of(resource), object);
+  if (!is_definition(resource)) return;
+  object.as_object()->erase("status");
+  object["status"] = json::Object{{"storedVersions", stored_versions(object)}};
 }
 
 void prepare_update(const Resource& resource, json::Value& object, const json::Value& old) {
@@ -96,6 +101,7 @@ void prepare_update(const Resource& resource, json::Value& object, const json::V
     return;
   }
   builtin::prepare_update(name_of(resource), object, old);
+  if (is_definition(resource)) object["status"]["storedVersions"] = stored_versions(object);
 }
 
 void prepare_status_update(const Resource& resource, json::Value& object, const json::Value& old) {
@@ -119,9 +125,17 @@ void validate(Core& core, const Resource& resource, const json::Value& object, C
     return;
   }
 
-  builtin::validate(resource.group, resource.version, resource.kind, object, how.old, problems);
+  builtin::validate(resource.group, resource.version, resource.kind, object, how.old, problems, how.subresource);
   if (!is_definition(resource) || how.status_only) return;
   append(problems, check_crd(object, core.catalog.schemas(), how.old));
+}
+
+std::vector<std::string> warnings_of(const Resource& resource, const json::Value& object, const json::Value* old) {
+  if (resource.custom) return {};
+  constexpr std::string_view kClass = "kubernetes.io/ingress.class";
+  if (resource.kind == "Ingress" && old == nullptr && !object["metadata"]["annotations"][kClass].is_null())
+    return {fmt::format("annotation \"{}\" is deprecated, please use 'spec.ingressClassName' instead", kClass)};
+  return builtin::pod_warnings(name_of(resource), object, old);
 }
 
 std::vector<TableColumn> table_columns(const Resource& resource) {

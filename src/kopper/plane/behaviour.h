@@ -24,8 +24,12 @@ void prepare_status_update(const Resource& resource, json::Value& object, const 
 struct Check {
   const json::Value* old = nullptr;  // null: it is being created
   bool status_only = false;          // of an update of the status
+  std::string_view subresource = {};
 };
 void validate(Core& core, const Resource& resource, const json::Value& object, Check how, Problems& problems);
+
+// What who wrote a valid object should know of it. `old`: null when it was created.
+std::vector<std::string> warnings_of(const Resource& resource, const json::Value& object, const json::Value* old);
 
 struct TableColumn {
   std::string name;

@@ -1,11 +1,15 @@
 #include "kopper/plane/body.h"
 
+#include <algorithm>
 #include <charconv>
+#include <iterator>
 
 #include <fmt/format.h>
 
+#include "kopper/json/lenient.h"
 #include "kopper/json/yaml.h"
 #include "kopper/plane/behaviour.h"
+#include "kopper/plane/go_syntax.h"
 #include "kopper/plane/proto/decode.h"
 #include "kopper/plane/render.h"
 
@@ -47,7 +51,21 @@ json::Value read_protobuf(const Call& call, const Resource* as) {
                                 version.substr(version.find('/') + 1), as->kind, value.error().what));
 }
 
-json::Value read(const Call& call, const Resource* as) {
+// What could not be read, of which kind it should have been, and how it begins.
+Refusal unrecognized(const Call& call, const Resource* as, std::string_view what) {
+  if (as == nullptr) return bad_request(std::string(what));
+  return bad_request(fmt::format("the object provided is unrecognized (must be of type {}): {} ({})", as->kind, what,
+                                 summary(call.request.body)));
+}
+
+std::string_view go_kind(const json::Value& value) {
+  if (value.is_array()) return "array";
+  if (value.is_string()) return "string";
+  return value.as_bool() != nullptr ? "bool" : "number";
+}
+
+// `duplicates`: of JSON, where a key came twice; the last one counts.
+json::Value read(const Call& call, const Resource* as, std::vector<std::string>& duplicates) {
   if (call.request.body.size() > kMaxBody)
     throw too_large(fmt::format("Request entity too large: limit is {}", kMaxBody));
   const std::string type = media_type(call.header("content-type"));
@@ -55,7 +73,7 @@ json::Value read(const Call& call, const Resource* as) {
     json::YamlLimits limits;
     limits.depth = 128;
     auto documents = json::parse_yaml(call.request.body, limits);
-    if (!documents) throw bad_request("error parsing YAML: " + documents.error().what);
+    if (!documents) throw unrecognized(call, as, go_yaml_error(documents.error().what));
     if (documents->size() != 1) throw bad_request("the body must be one YAML document");
     return std::move(documents->front().value);
   }
@@ -68,8 +86,18 @@ json::Value read(const Call& call, const Resource* as) {
                     protobuf ? ", " : "", protobuf ? proto::kMediaType : ""));
   json::Limits limits;
   limits.depth = 128;
-  auto value = json::parse(call.request.body, limits);
-  if (!value) throw bad_request("couldn't get version/kind; json parse error: " + value.error().str());
+  auto value = json::parse_lenient(call.request.body, duplicates, limits);
+  std::string problem;
+  if (!value) {
+    problem = go_json_error(call.request.body);
+    if (problem.empty()) problem = value.error().str();  // beyond our limits
+  } else if (!value->is_object() && !value->is_null()) {
+    problem = fmt::format(
+        "json: cannot unmarshal {} into Go value of type struct {{ APIVersion string "
+        "\"json:\\\"apiVersion,omitempty\\\"\"; Kind string \"json:\\\"kind,omitempty\\\"\" }}",
+        go_kind(*value));
+  }
+  if (!problem.empty()) throw unrecognized(call, as, "couldn't get version/kind; json parse error: " + problem);
   return std::move(*value);
 }
 
@@ -82,11 +110,44 @@ std::string media_type(std::string_view content_type) {
   return out;
 }
 
-json::Value read_body(const Call& call) { return read(call, nullptr); }
+namespace {
 
-void decode_strictly(Call& call, const Resource& resource, json::Value& object) {
-  std::vector<std::string> unknown;
-  decode_object(resource, object, unknown);
+// Custom resources say what they are: nothing is filled in for them.
+void check_custom_type(Call& call, const Resource& resource, const json::Value& object) {
+  const std::string_view kind = object.text("kind");
+  const std::string_view version = object.text("apiVersion");
+  if (kind.empty()) {
+    const bool yaml = media_type(call.header("content-type")) == "application/yaml";
+    throw unrecognized(call, &resource,
+                       fmt::format("Object 'Kind' is missing in '{}'", yaml ? json::dump(object) : call.request.body));
+  }
+  if (version != resource.api_version()) {
+    // No schema knows what is in it.
+    for (const auto& [key, value] : *object.as_object())
+      if (key != "kind" && key != "apiVersion" && key != "metadata" &&
+          call.field_validation() == Call::FieldValidation::Warn)
+        call.warnings.push_back(fmt::format("unknown field \"{}\"", key));
+    throw bad_request(fmt::format("the API version in the data ({}) does not match the expected API version ({})",
+                                  version, resource.api_version()));
+  }
+  if (kind == resource.kind) return;
+  Problems problems;
+  problems.invalid("kind", kind, fmt::format("must be {}", resource.kind));
+  throw invalid(resource.group, std::string(kind), object["metadata"].text("name"), problems);
+}
+
+}  // namespace
+
+json::Value read_body(const Call& call) {
+  std::vector<std::string> duplicates;
+  return read(call, nullptr, duplicates);
+}
+
+void decode_strictly(Call& call, const Resource& resource, json::Value& object, std::vector<std::string> complaints) {
+  std::vector<std::string> found;
+  decode_object(resource, object, found);
+  std::vector<std::string> unknown = std::move(complaints);
+  std::ranges::move(found, std::back_inserter(unknown));
   if (unknown.empty()) return;
   switch (call.field_validation()) {
     case Call::FieldValidation::Ignore: break;
@@ -103,19 +164,23 @@ void decode_strictly(Call& call, const Resource& resource, json::Value& object) 
 }
 
 json::Value read_object(Call& call, const Resource& resource) {
-  json::Value object = read(call, &resource);
+  std::vector<std::string> duplicates;
+  json::Value object = read(call, &resource, duplicates);
   if (object.is_null()) object = json::Object();
-  if (!object.is_object()) throw bad_request("couldn't get version/kind; json parse error: the body is not an object");
+  if (!object.is_object()) throw bad_request("the body is not an object");
   const std::string kind(object.text("kind"));
   const std::string version(object.text("apiVersion"));
-  if ((!kind.empty() && kind != resource.kind) || (!version.empty() && version != resource.api_version())) {
+  if (resource.custom) {
+    check_custom_type(call, resource, object);
+  } else if ((!kind.empty() && kind != resource.kind) || (!version.empty() && version != resource.api_version())) {
     throw bad_request(fmt::format(
         "{} in version \"{}\" cannot be handled as a {}: no kind \"{}\" is registered for version \"{}\" in "
         "scheme \"pkg/runtime/scheme.go:111\"",
         kind, version.substr(version.find('/') + 1), resource.kind, kind, version));
   }
   put_type_first(object, resource);
-  decode_strictly(call, resource, object);
+  for (std::string& path : duplicates) path = fmt::format("duplicate field \"{}\"", path);
+  decode_strictly(call, resource, object, std::move(duplicates));
   return object;
 }
 

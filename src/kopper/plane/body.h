@@ -2,6 +2,7 @@
 
 #include <string>
 #include <string_view>
+#include <vector>
 
 #include "kopper/json/value.h"
 #include "kopper/plane/call.h"
@@ -18,7 +19,9 @@ json::Value read_body(const Call& call);
 // The object of a create or update, in the resource's version, decoded: with its kind checked and filled in, unknown
 // members dropped, warned of or refused as fieldValidation says.
 json::Value read_object(Call& call, const Resource& resource);
-void decode_strictly(Call& call, const Resource& resource, json::Value& object);
+// `complaints`: what was wrong before there was an object, `duplicate field "data.k"`.
+void decode_strictly(Call& call, const Resource& resource, json::Value& object,
+                     std::vector<std::string> complaints = {});
 
 // DeleteOptions of body and query together.
 json::Value read_delete_options(const Call& call);

@@ -5,6 +5,8 @@
 #include <fmt/format.h>
 
 #include "kopper/plane/crd/convert.h"
+#include "kopper/plane/crd/defaults.h"
+#include "kopper/plane/crd/prune.h"
 #include "kopper/plane/custom.h"
 
 namespace kopper::plane {
@@ -29,6 +31,8 @@ json::Value renamed(const json::Value& event, std::string_view api_version) {
     std::string_view name = key;
     for (const auto& [old_name, new_name] : kEventMembers)
       if (key == (to_new ? old_name : new_name)) name = to_new ? new_name : old_name;
+    // The new kind leaves them out when they are empty, the old one does not.
+    if (to_new && name.starts_with("reporting") && value == json::Value("")) continue;
     out[name] = value;
   }
   out["apiVersion"] = api_version;
@@ -43,11 +47,20 @@ bool stored_as(const Stored& object, const Resource& resource) {
       fmt::format(R"({{"kind":"{}","apiVersion":"{}",)", resource.kind, resource.api_version()));
 }
 
+// As the schema of its version has it now, whatever it was when the object was written.
+void refresh(const CustomKind& kind, json::Value& object) {
+  const Schema* schema = kind.schema_of(object.text("apiVersion"));
+  if (schema == nullptr) return;
+  prune(object, *schema);
+  set_defaults(object, *schema);
+}
+
 }  // namespace
 
 bool Conversions::needed(const Resource& resource, const Stored& object) const {
-  if (!resource.custom && !is_event(resource)) return false;
-  return !stored_as(object, resource);
+  if (const CustomKind* kind = custom_kind(resource))
+    return object.revision <= kind->since || !stored_as(object, resource);
+  return is_event(resource) && !stored_as(object, resource);
 }
 
 Task<std::vector<json::Value>> Conversions::custom(json::Value definition, std::string api_version,
@@ -78,8 +91,12 @@ Task<std::vector<json::Value>> Conversions::to_version(ResourceRef resource, std
       if (object.text("apiVersion") != version) object = renamed(object, version);
     co_return objects;
   }
-  json::Value definition = resource->custom->definition;
-  co_return co_await custom(std::move(definition), version, std::move(objects));
+  const CustomKind& kind = *custom_kind(*resource);
+  for (json::Value& object : objects) refresh(kind, object);
+  json::Value definition = kind.definition;
+  std::vector<json::Value> out = co_await custom(std::move(definition), version, std::move(objects));
+  for (json::Value& object : out) prune(object, kind.schema.root());
+  co_return out;
 }
 
 Task<json::Value> Conversions::to_storage(ResourceRef resource, json::Value object) {
@@ -98,6 +115,7 @@ Task<json::Value> Conversions::to_storage(ResourceRef resource, json::Value obje
   json::Value definition = resource->custom->definition;
   std::string version = resource->group + "/" + resource->custom->storage_version;
   std::vector<json::Value> out = co_await custom(std::move(definition), std::move(version), std::move(one));
+  refresh(*custom_kind(*resource), out.front());
   Resource stored = *resource;
   stored.version = resource->custom->storage_version;
   put_type_first(out.front(), stored);

@@ -37,7 +37,9 @@ std::string Core::suffix() {
 namespace {
 
 void add_warnings(const Call& call, http::Response& response) {
-  for (const std::string& warning : call.warnings) {
+  for (auto at = call.warnings.begin(); at != call.warnings.end(); ++at) {
+    const std::string& warning = *at;
+    if (std::find(call.warnings.begin(), at, warning) != at) continue;
     std::string quoted;
     for (const char c : warning) {
       if (c == '"' || c == '\\') quoted += '\\';
@@ -64,7 +66,11 @@ http::Response answer(const Call& call, int status, const json::Value& value) {
 }
 
 http::Response refused(const Refusal& refusal, const Call* call) {
-  http::Response out = http::text_response(refusal.code, json::dump(refusal.status()) + "\n", "application/json");
+  Output output;
+  output.yaml = call != nullptr && wants_yaml(call->header("accept"));
+  std::string body = formatted(json::dump(refusal.status()), output);
+  if (!body.ends_with('\n')) body += '\n';
+  http::Response out = http::text_response(refusal.code, std::move(body), output.content_type());
   if (refusal.retry_after) out.headers.set("retry-after", std::to_string(refusal.retry_after->count()));
   if (call != nullptr) add_warnings(*call, out);
   return out;

@@ -13,7 +13,7 @@ Definitions::Definitions(Core& core, Chores& chores) : core_(core), chores_(chor
 
 void Definitions::resume() {
   for (const auto& [place, object] : core_.state.table(std::string(kTable)).objects()) {
-    serve(object->value());
+    serve(*object);
     if (object->deleting) {
       chores_.add(clean_up(object->name));
     } else {
@@ -30,7 +30,7 @@ void Definitions::changed(Table& table, const Change& change) {
       core_.catalog.remove(definition["spec"].text("group"), definition["spec"]["names"].text("plural"));
       return;
     }
-    serve(object.value());
+    serve(object);
     if (object.deleting) {
       chores_.add(clean_up(object.name));
     } else {
@@ -44,12 +44,17 @@ void Definitions::changed(Table& table, const Change& change) {
   if (definition && definition->deleting) chores_.add(clean_up(definition->name));
 }
 
-void Definitions::serve(const json::Value& definition) {
-  const std::string group(definition["spec"].text("group"));
-  const std::string plural(definition["spec"]["names"].text("plural"));
+void Definitions::serve(const Stored& object) {
+  const json::Value definition = object.value();
+  const json::Value& spec = definition["spec"];
+  const std::string group(spec.text("group"));
+  const std::string plural(spec["names"].text("plural"));
   if (!is_established(definition)) return;
+  std::uint64_t since = object.revision;
+  if (const ResourceRef before = core_.catalog.find_any(group, plural); before && before->custom)
+    if (before->custom->definition["spec"]["versions"] == spec["versions"]) since = custom_kind(*before)->since;
   core_.catalog.remove(group, plural);
-  for (ResourceRef& resource : resources_of(definition, core_.catalog.schemas()))
+  for (ResourceRef& resource : resources_of(definition, core_.catalog.schemas(), since))
     core_.catalog.add(std::move(resource));
 }
 
@@ -74,12 +79,8 @@ Task<> Definitions::accept(std::string name) {
       }
   json::Value next = definition;
   next["status"] = crd_status(definition, taken, core_.now().str());
-  set_finalizer(next["metadata"], kCleanup, true);
   if (next == definition) co_return;
-  save_raw(core_, table, object, [&](json::Value& value) {
-    value["status"] = next["status"];
-    value["metadata"]["finalizers"] = next["metadata"]["finalizers"];
-  });
+  save_raw(core_, table, object, [&](json::Value& value) { value["status"] = next["status"]; });
 }
 
 Task<> Definitions::clean_up(std::string name) {
@@ -94,7 +95,13 @@ Task<> Definitions::clean_up(std::string name) {
       json::Value options{json::Object()};
       co_await remove_as_system(core_, *instances, one, std::move(options), "system:apiserver");
     }
-    if (!instances->objects().empty()) co_return;  // held by finalizers: the last one calls again
+    if (!instances->objects().empty()) {  // held by finalizers: the last one calls again
+      json::Value next = object->value();
+      set_terminating(next, Ending::InProgress, core_.now().str());
+      if (next == object->value()) co_return;
+      save_raw(core_, table, object, [&](json::Value& value) { value["status"] = next["status"]; });
+      co_return;
+    }
   }
   save_raw(core_, table, object, [](json::Value& value) { set_finalizer(value["metadata"], kCleanup, false); });
 }

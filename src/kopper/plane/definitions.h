@@ -23,7 +23,7 @@ class Definitions {
  private:
   void changed(Table& table, const Change& change);
   // Serves what the definition says now, or no longer.
-  void serve(const json::Value& definition);
+  void serve(const Stored& object);
   Task<> accept(std::string name);
   Task<> clean_up(std::string name);
 

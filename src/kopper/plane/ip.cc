@@ -1,4 +1,4 @@
-#include "kopper/plane/crd/ip.h"
+#include "kopper/plane/ip.h"
 
 #include <algorithm>
 #include <charconv>

@@ -37,6 +37,7 @@ struct Row {
   std::string_view categories{};
   std::string_view subresources{};
   std::uint16_t verbs = Resource::All;
+  std::string_view deprecation{};
 };
 
 template <class T>
@@ -52,9 +53,11 @@ constexpr std::uint16_t kReview = Resource::Create;
 const std::vector<Row>& rows() {
   static const std::vector<Row> all = {
       {of<core::Binding>(), "", "", "", Resource::Create},
-      {of<core::ComponentStatus>(), "cs", "", "", Resource::Get | Resource::ListVerb},
+      {of<core::ComponentStatus>(), "cs", "", "", Resource::Get | Resource::ListVerb,
+       "v1 ComponentStatus is deprecated in v1.19+"},
       {of<core::ConfigMap>(), "cm"},
-      {of<core::Endpoints>(), "ep"},
+      {of<core::Endpoints>(), "ep", "", "", Resource::All,
+       "v1 Endpoints is deprecated in v1.33+; use discovery.k8s.io/v1 EndpointSlice"},
       {of<core::Event>(), "ev"},
       {of<core::LimitRange>(), "limits"},
       {of<core::Namespace>(), "ns", "", "finalize status", Resource::All & ~Resource::DeleteCollection},
@@ -152,6 +155,7 @@ void add_builtin_kinds(Catalog& catalog) {
     resource->singular = kind.singular_name();
     resource->namespaced = kind.scope == Scope::Namespaced;
     resource->verbs = row.verbs;
+    resource->deprecation = row.deprecation;
     resource->short_names = words(row.short_names);
     resource->categories = words(row.categories);
     resource->subresources = words(row.subresources);

@@ -1,14 +1,20 @@
 #include "kopper/plane/patching.h"
 
+#include <algorithm>
+
 #include <fmt/format.h>
 
 #include "kopper/base/log.h"
+#include "kopper/json/lenient.h"
 #include "kopper/json/merge_patch.h"
 #include "kopper/json/patch.h"
+#include "kopper/json/pointer.h"
 #include "kopper/json/strategic.h"
 #include "kopper/json/yaml.h"
 #include "kopper/meta/merge.h"
 #include "kopper/plane/body.h"
+#include "kopper/plane/go_syntax.h"
+#include "kopper/plane/reading.h"
 #include "kopper/plane/status.h"
 
 namespace kopper::plane {
@@ -23,19 +29,62 @@ Refusal does_not_fit(const DecodeError& error) {
   return {422, "Invalid", "the server rejected our request due to an error in our request"};
 }
 
-json::Value read_json(const Call& call) {
+json::Value read_json(const Call& call, std::vector<std::string>& complaints) {
   json::Limits limits;
   limits.depth = 128;
-  auto value = json::parse(call.request.body, limits);
+  std::vector<std::string> duplicates;
+  auto value = json::parse_lenient(call.request.body, duplicates, limits);
   if (!value) throw bad_request("invalid JSON patch");
+  for (const std::string& path : duplicates) complaints.push_back(fmt::format("duplicate field \"{}\"", path));
   return std::move(*value);
+}
+
+// Members of operations that mean nothing.
+void find_unknown(const json::Array& operations, std::vector<std::string>& complaints) {
+  for (std::size_t i = 0; i < operations.size(); ++i)
+    for (const auto& [key, value] : members(operations[i]))
+      if (key != "op" && key != "path" && key != "from" && key != "value")
+        complaints.push_back(fmt::format("json patch unknown field \"[{}].{}\"", i, key));
+}
+
+// As the real server reads it: a member that is not there yet may be replaced.
+json::Value as_applied(const json::Value& operation, const json::Value& object) {
+  if (operation.text("op") != "replace") return operation;
+  const auto pointer = json::Pointer::parse(operation.text("path"));
+  if (!pointer || pointer->tokens().empty() || pointer->find(object) != nullptr) return operation;
+  std::vector<std::string> around = pointer->tokens();
+  around.pop_back();
+  const json::Value* parent = json::Pointer(std::move(around)).find(object);
+  if (parent == nullptr || !parent->is_object()) return operation;
+  json::Value out = operation;
+  out["op"] = "add";
+  return out;
+}
+
+json::Value apply_operations(json::Value object, const json::Array& operations) {
+  constexpr std::size_t kMost = 10'000;
+  if (operations.size() > kMost)
+    throw too_large(
+        fmt::format("The allowed maximum operations in a JSON patch is {}, got {}", kMost, operations.size()));
+  const bool plain = std::ranges::none_of(operations, [](const auto& one) { return one.text("op") == "replace"; });
+  const auto apply = [&](const json::Array& some) {
+    auto result = json::apply_patch(std::move(object), json::Value(some));
+    if (!result) throw does_not_fit(result.error());
+    object = std::move(*result);
+  };
+  if (plain) {
+    apply(operations);
+  } else {
+    for (const json::Value& one : operations) apply(json::Array{as_applied(one, object)});
+  }
+  return object;
 }
 
 json::Value read_yaml(const Call& call) {
   json::YamlLimits limits;
   limits.depth = 128;
   auto documents = json::parse_yaml(call.request.body, limits);
-  if (!documents) throw bad_request("error decoding YAML: " + documents.error().what);
+  if (!documents) throw bad_request("error encoding patch: " + go_yaml_error(documents.error().what));
   if (documents->size() != 1 || !documents->front().value.is_object())
     throw bad_request("error decoding YAML: the body is not one object");
   return std::move(documents->front().value);
@@ -63,10 +112,11 @@ PatchDocument read_patch(const Call& call, const meta::Type* strategic) {
   }
   if (call.info.text("force")) problems.forbidden("force", "may not be specified for non-apply patch");
   if (!problems.empty()) throw invalid("meta.k8s.io", "PatchOptions", "", problems);
-  out.content = read_json(call);
+  out.content = read_json(call, out.complaints);
   if (out.type == kJson && !out.content.is_array())
     throw bad_request(
         "error decoding patch: json: cannot unmarshal object into Go value of type []handlers.jsonPatchOp");
+  if (out.type == kJson) find_unknown(*out.content.as_array(), out.complaints);
   if (out.type != kJson && !out.content.is_object())
     throw bad_request(
         "error decoding patch: json: cannot unmarshal array into Go value of type map[string]interface {}");
@@ -75,10 +125,9 @@ PatchDocument read_patch(const Call& call, const meta::Type* strategic) {
 
 json::Value PatchDocument::applied_to(const json::Value& object) const {
   if (type == kJson) {
-    auto result = json::apply_patch(object, content);
-    if (!result) throw does_not_fit(result.error());
-    if (!result->is_object()) throw does_not_fit({.what = "the result is not an object", .path = "", .offset = 0});
-    return std::move(*result);
+    json::Value result = apply_operations(object, *content.as_array());
+    if (!result.is_object()) throw does_not_fit({.what = "the result is not an object", .path = "", .offset = 0});
+    return result;
   }
   if (type == kStrategic) {
     auto result = json::apply_strategic_patch(object, content, meta::merge_schema(*strategic));

@@ -1,6 +1,7 @@
 #pragma once
 
 #include <string>
+#include <vector>
 
 #include "kopper/json/value.h"
 #include "kopper/meta/type.h"
@@ -13,6 +14,7 @@ struct PatchDocument {
   std::string type;  // the media type
   json::Value content;
   const meta::Type* strategic = nullptr;  // whose merge keys a strategic patch follows
+  std::vector<std::string> complaints;    // what strict decoding refuses: keys that came twice, unknown members
 
   bool is_apply() const { return type.starts_with("application/apply-patch+"); }
   // What `object` becomes. An apply merges here like a merge patch: owners are the business of who knows them.

@@ -141,8 +141,12 @@ Task<http::Response> Plane::dispatch(Call& call) {
   }
   const Resource& resource = *call.resource;
   if (!resource.namespaced && !info.namespace_.empty() && info.resource != "namespaces") throw no_such_path();
+  if (!resource.deprecation.empty()) call.warnings.push_back(resource.deprecation);
   if (!info.subresource.empty()) {
-    if (!resource.has(info.subresource)) throw no_such_path();
+    if (!resource.has(info.subresource)) {
+      if (resource.custom) throw not_found(resource.subject(), info.name);
+      throw no_such_path();
+    }
     const auto special = special_.find(info.resource + "/" + info.subresource);
     if (special != special_.end()) co_return co_await special->second(core_, call);
     if (info.subresource == "scale") co_return co_await scale(core_, call);

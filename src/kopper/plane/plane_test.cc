@@ -172,7 +172,9 @@ TEST_F(PlaneTest, DefinitionIsServedUntilItGoes) {
   ASSERT_EQ(ask("POST", definitions, definition).status, 201);
   loop_.poll();
   EXPECT_EQ(ask("GET", toys).status, 200);
-  const Answer made = ask("POST", toys, R"({"metadata":{"name":"ball"},"spec":{"lost":1},"status":{"no":1}})");
+  const Answer made = ask(
+      "POST", toys,
+      R"({"apiVersion":"example.com/v1","kind":"Toy","metadata":{"name":"ball"},"spec":{"lost":1},"status":{"no":1}})");
   ASSERT_EQ(made.status, 201) << json::dump(made.body);
   EXPECT_EQ(json::dump(made.body["spec"]), R"({"size":3})");
   EXPECT_TRUE(made.body["status"].is_null());

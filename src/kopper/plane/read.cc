@@ -1,4 +1,5 @@
 // get and list.
+#include <algorithm>
 #include <charconv>
 
 #include <fmt/format.h>
@@ -163,9 +164,13 @@ Task<http::Response> list(Core& core, Call& call) {
       metadata["remainingItemCount"] = remaining;
   }
   co_await core.state.durable(revision);
+  // A conversion may fail, which must be known before the answer begins.
+  const bool at_once = output.yaml || output.pretty || std::ranges::any_of(items, [&](const StoredRef& one) {
+                         return core.converter->needed(*call.resource, *one);
+                       });
   Renderer renderer(call.resource, output, *core.converter);
   auto body = std::make_unique<ListBody>(std::move(renderer), metadata, std::move(items));
-  if (output.yaml || output.pretty) {
+  if (at_once) {
     std::string whole = co_await http::read_all(*body);
     co_return answer(call, 200, std::move(whole), output);
   }

@@ -4,6 +4,9 @@
 #include <fmt/format.h>
 
 #include "kopper/plane/body.h"
+#include "kopper/plane/crd/crd_status.h"
+#include "kopper/plane/definitions.h"
+#include "kopper/plane/reading.h"
 #include "kopper/plane/save.h"
 
 namespace kopper::plane {
@@ -27,6 +30,8 @@ void check(const json::Value& options) {
   if (!problems.empty()) throw invalid("meta.k8s.io", "DeleteOptions", "", problems);
 }
 
+bool orphans_by_default(const Resource& resource) { return resource.kind == "Job" && resource.group == "batch"; }
+
 bool has_grace(const Resource& resource) { return resource.kind == "Pod" && resource.group.empty(); }
 
 // What the kind and the request say of how long it may take; only pods that run somewhere take time.
@@ -40,7 +45,22 @@ std::int64_t grace_of(const Resource& resource, const json::Value& object, const
   return std::max<std::int64_t>(grace, 0);
 }
 
-Task<Removed> remove_one(Core& core, Call& call, StoredRef target, const json::Value options) {
+// What becomes of those who belong to the object: one finalizer or another, which the garbage collector waits for.
+// Jobs leave their pods behind unless told otherwise, as they did before there was a collector.
+void set_propagation(json::Value& metadata, const Resource& resource, const json::Value& options) {
+  std::string_view policy = options.text("propagationPolicy");
+  const bool* orphan = options["orphanDependents"].as_bool();
+  if (orphan != nullptr && *orphan) policy = "Orphan";
+  if (policy.empty() && orphan == nullptr && orphans_by_default(resource)) {
+    if (has_finalizer(metadata, "orphan") || has_finalizer(metadata, "foregroundDeletion")) return;
+    policy = "Orphan";
+  }
+  if (policy.empty() && orphan == nullptr) return;
+  set_finalizer(metadata, "orphan", policy == "Orphan");
+  set_finalizer(metadata, "foregroundDeletion", policy == "Foreground");
+}
+
+Task<Removed> remove_one(Core& core, Call& call, StoredRef target, const json::Value options, bool reviewed = false) {
   const ResourceRef resource = call.resource;
   Table& table = core.state.table(resource->table());
   const bool dry_run = call.dry_run() || options["dryRun"].is_array();
@@ -61,7 +81,7 @@ Task<Removed> remove_one(Core& core, Call& call, StoredRef target, const json::V
                                  "record ({}). The object might have been modified",
                                  version, current->revision));
     const json::Value old = current->value();
-    if (core.admission != nullptr) {
+    if (core.admission != nullptr && !reviewed) {
       Attempt attempt{.operation = Attempt::Operation::Delete,
                       .resource = resource,
                       .namespace_ = current->namespace_,
@@ -78,11 +98,12 @@ Task<Removed> remove_one(Core& core, Call& call, StoredRef target, const json::V
 
     json::Value next = old;
     json::Value& metadata = next["metadata"];
-    std::string policy(options.text("propagationPolicy"));
-    if (const bool* orphan = options["orphanDependents"].as_bool(); orphan != nullptr && *orphan) policy = "Orphan";
-    if (!policy.empty() || options["orphanDependents"].as_bool() != nullptr) {
-      set_finalizer(metadata, "orphan", policy == "Orphan");
-      set_finalizer(metadata, "foregroundDeletion", policy == "Foreground");
+    const bool is_definition = table.name() == Definitions::kTable;
+    if (is_definition && !current->deleting) {
+      set_finalizer(metadata, Definitions::kCleanup, true);
+      set_terminating(next, Ending::Pending, core.now().str());
+    } else {
+      set_propagation(metadata, *resource, options);
     }
     const std::int64_t grace = grace_of(*resource, next, options);
     const json::Value& seen = metadata;  // reading a member must not make it
@@ -97,7 +118,10 @@ Task<Removed> remove_one(Core& core, Call& call, StoredRef target, const json::V
       co_await core.state.durable(last->revision);
       json::Value value = last->value();
       if (has_grace(*resource)) {  // it was given none, and the answer says so
-        if (!current->deleting) value["metadata"]["deletionTimestamp"] = core.now().str();
+        if (!current->deleting) {
+          value["metadata"]["deletionTimestamp"] = core.now().str();
+          value["metadata"]["generation"] = number(std::as_const(value)["metadata"]["generation"]) + 1;
+        }
         value["metadata"]["deletionGracePeriodSeconds"] = 0;
       }
       co_return Removed{.stored = nullptr, .value = std::move(value)};
@@ -105,8 +129,9 @@ Task<Removed> remove_one(Core& core, Call& call, StoredRef target, const json::V
     const std::int64_t* before = old["metadata"]["deletionGracePeriodSeconds"].as_int();
     if (!current->deleting || (before != nullptr && grace < *before)) {
       metadata["deletionTimestamp"] = api::Time(rt::Loop::current().wall_now() + std::chrono::seconds(grace)).str();
-      if (!is_namespace) metadata["deletionGracePeriodSeconds"] = grace;
-      if (const auto* generation = seen["generation"].as_int(); generation != nullptr && !current->deleting)
+      if (!is_namespace && !is_definition) metadata["deletionGracePeriodSeconds"] = grace;
+      if (const auto* generation = seen["generation"].as_int();
+          generation != nullptr && !current->deleting && !is_definition)
         metadata["generation"] = *generation + 1;
       if (is_namespace) next["status"]["phase"] = "Terminating";
     }
@@ -146,8 +171,8 @@ bool has_finalizer(const Stored& object, std::string_view name) {
   return object.json.find(name) != std::string::npos && has_finalizer(object.value()["metadata"], name);
 }
 
-Task<json::Value> remove_stored(Core& core, Call& call, StoredRef object, json::Value options) {
-  Removed done = co_await remove_one(core, call, std::move(object), std::move(options));
+Task<json::Value> remove_reviewed(Core& core, Call& call, StoredRef object, json::Value options) {
+  Removed done = co_await remove_one(core, call, std::move(object), std::move(options), true);
   co_return std::move(done.value);
 }
 
@@ -177,6 +202,10 @@ Task<http::Response> remove(Core& core, Call& call) {
   if (resource->kind == "Namespace" && resource->group.empty() &&
       (target->name == "default" || target->name == "kube-system" || target->name == "kube-public"))
     throw forbidden(resource->subject(), target->name, "this namespace may not be deleted");
+  if (orphans_by_default(*resource) && options["propagationPolicy"].is_null() && options["orphanDependents"].is_null())
+    call.warnings.emplace_back(
+        "child pods are preserved by default when jobs are deleted; set propagationPolicy=Background to remove them or "
+        "set propagationPolicy=Orphan to suppress this warning");
   Removed done = co_await remove_one(core, call, target, std::move(options));
   // Of some kinds the real server answers with what was deleted, of all others with a Status.
   const bool whole =

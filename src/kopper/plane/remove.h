@@ -12,8 +12,8 @@ namespace kopper::plane {
 Task<> remove_as_system(Core& core, Table& table, StoredRef object, json::Value options,
                         std::string user);  // the table outlives it
 
-// The same on behalf of a request. Returns the object as it is then, or was last.
-Task<json::Value> remove_stored(Core& core, Call& call, StoredRef object, json::Value options);
+// On behalf of a request that admission has agreed to already. Returns the object as it is then, or was last.
+Task<json::Value> remove_reviewed(Core& core, Call& call, StoredRef object, json::Value options);
 
 bool has_finalizer(const json::Value& metadata, std::string_view name);
 bool has_finalizer(const Stored& object, std::string_view name);

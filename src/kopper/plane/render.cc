@@ -8,16 +8,6 @@
 namespace kopper::plane {
 namespace {
 
-json::Value metadata_of(const json::Value& value, bool list_item = false) {
-  json::Object out;
-  if (!list_item) {
-    out["kind"] = "PartialObjectMetadata";
-    out["apiVersion"] = "meta.k8s.io/v1";
-  }
-  out["metadata"] = value["metadata"];
-  return out;
-}
-
 std::string type_prefix(const Resource& resource) {
   return fmt::format(R"({{"kind":"{}","apiVersion":"{}",)", resource.kind, resource.api_version());
 }
@@ -44,6 +34,19 @@ std::string formatted(std::string json, const Output& output) {
 
 Renderer::Renderer(ResourceRef resource, Output output, Converter& converter)
     : resource_(std::move(resource)), output_(output), converter_(converter) {}
+
+json::Value Renderer::metadata_of(const json::Value& value) const {
+  return json::Object{
+      {"kind", "PartialObjectMetadata"}, {"apiVersion", output_.api_version()}, {"metadata", value["metadata"]}};
+}
+
+// What the real server calls it in its errors: "*core.PodList".
+std::string Renderer::go_type(bool list) const {
+  if (resource_->custom) return list ? "*unstructured.UnstructuredList" : "*unstructured.Unstructured";
+  const std::string_view group = resource_->table() == "events" ? "" : std::string_view(resource_->group);
+  return fmt::format("*{}.{}", group.empty() ? "core" : group.substr(0, group.find('.')),
+                     list ? resource_->list_kind : resource_->kind);
+}
 
 bool Renderer::as_stored(const Stored& stored) const {
   return output_.form == Output::Form::Whole && !converter_.needed(*resource_, stored);
@@ -73,6 +76,8 @@ json::Value Renderer::row(const json::Value& value) const {
     out["object"] = metadata_of(value);
   } else if (output_.include == Output::Include::Object) {
     out["object"] = value;
+  } else {
+    out["object"] = nullptr;
   }
   return out;
 }
@@ -80,7 +85,7 @@ json::Value Renderer::row(const json::Value& value) const {
 json::Value Renderer::shaped(const json::Value& value) const {
   if (output_.form == Output::Form::Metadata) return metadata_of(value);
   if (output_.form == Output::Form::Whole) return value;
-  json::Object out{{"kind", "Table"}, {"apiVersion", "meta.k8s.io/v1"}};
+  json::Object out{{"kind", "Table"}, {"apiVersion", output_.api_version()}};
   out["metadata"] = json::Object{{"resourceVersion", value["metadata"]["resourceVersion"]}};
   out["columnDefinitions"] = columns();
   out["rows"] = json::Array{row(value)};
@@ -94,6 +99,9 @@ Task<std::string> Renderer::object(StoredRef stored) const {
 }
 
 std::string Renderer::object(const json::Value& value) const {
+  if (output_.form == Output::Form::Metadata && output_.as_list)
+    throw not_acceptable(fmt::format(
+        "you requested PartialObjectMetadataList, but the requested object is not a list ({})", go_type(false)));
   return output_.form == Output::Form::Whole ? json::dump(value) : json::dump(shaped(value));
 }
 
@@ -124,32 +132,37 @@ Task<std::string> Renderer::event_object(StoredRef stored, bool with_columns) co
 
 std::string Renderer::list_head(const json::Object& metadata) const {
   if (output_.form == Output::Form::Table)
-    return fmt::format(
-        R"({{"kind":"Table","apiVersion":"meta.k8s.io/v1","metadata":{},"columnDefinitions":{},"rows":[)",
-        json::dump(metadata), json::dump(columns()));
+    return fmt::format(R"({{"kind":"Table","apiVersion":"{}","metadata":{},"columnDefinitions":{},"rows":[)",
+                       output_.api_version(), json::dump(metadata), json::dump(columns()));
   const bool partial = output_.form == Output::Form::Metadata;
+  if (partial && !output_.as_list)
+    throw not_acceptable(
+        fmt::format("you requested PartialObjectMetadata, but the requested object is a list ({})", go_type(true)));
+  json::Object own = metadata;
+  if (resource_->custom && !partial && !own.contains("continue")) own["continue"] = "";  // these always say
   return fmt::format(R"({{"kind":"{}","apiVersion":"{}","metadata":{},"items":[)",
                      partial ? "PartialObjectMetadataList" : resource_->list_kind,
-                     partial ? "meta.k8s.io/v1" : resource_->api_version(), json::dump(metadata));
+                     partial ? output_.api_version() : resource_->api_version(), json::dump(own));
 }
 
 std::string Renderer::bookmark(const std::string& revision, bool initial_events_end) const {
   json::Object metadata{{"resourceVersion", revision}};
   if (initial_events_end) metadata["annotations"] = json::Object{{"k8s.io/initial-events-end", "true"}};
   if (output_.form == Output::Form::Table) {
-    json::Object table{
-        {"kind", "Table"}, {"apiVersion", "meta.k8s.io/v1"}, {"metadata", json::Object{{"resourceVersion", revision}}}};
+    json::Object table{{"kind", "Table"},
+                       {"apiVersion", output_.api_version()},
+                       {"metadata", json::Object{{"resourceVersion", revision}}}};
     table["columnDefinitions"] = json::Array();
     const bool partial = output_.include == Output::Include::Metadata;
     json::Object object{{"kind", partial ? "PartialObjectMetadata" : resource_->kind},
-                        {"apiVersion", partial ? "meta.k8s.io/v1" : resource_->api_version()},
+                        {"apiVersion", partial ? output_.api_version() : resource_->api_version()},
                         {"metadata", std::move(metadata)}};
     table["rows"] = json::Array{json::Object{{"cells", json::Array()}, {"object", std::move(object)}}};
     return json::dump(table);
   }
   const bool partial = output_.form == Output::Form::Metadata;
   return json::dump(json::Object{{"kind", partial ? "PartialObjectMetadata" : resource_->kind},
-                                 {"apiVersion", partial ? "meta.k8s.io/v1" : resource_->api_version()},
+                                 {"apiVersion", partial ? output_.api_version() : resource_->api_version()},
                                  {"metadata", std::move(metadata)}});
 }
 

@@ -34,7 +34,8 @@ class Renderer {
 
   const Output& output() const { return output_; }
 
-  // The JSON of one object, with its kind and apiVersion.
+  // The JSON of one object, with its kind and apiVersion. Throws Refusal (406) when a list is asked for; list_head()
+  // does when one object is.
   Task<std::string> object(StoredRef stored) const;
   // The same of an object that is not stored (dry run).
   std::string object(const json::Value& value) const;
@@ -53,6 +54,8 @@ class Renderer {
   bool as_stored(const Stored& stored) const;
   json::Value shaped(const json::Value& value) const;
   json::Value row(const json::Value& value) const;
+  json::Value metadata_of(const json::Value& value) const;
+  std::string go_type(bool list) const;
   json::Value columns() const;
 
   ResourceRef resource_;

@@ -5,6 +5,7 @@
 #include "kopper/plane/apply/managers.h"
 #include "kopper/plane/behaviour.h"
 #include "kopper/plane/body.h"
+#include "kopper/plane/crd/crd_status.h"
 #include "kopper/plane/ownership.h"
 
 namespace kopper::plane {
@@ -29,6 +30,13 @@ void require_namespace(Core& core, const Call& call, std::string_view name) {
                                {"message", fmt::format("namespace {} is being terminated", ns->name)},
                                {"field", "metadata.namespace"}}};
   throw refusal;
+}
+
+// A definition that is being deleted waits for its objects to go: there must be no end of them.
+void require_definition(const Call& call, std::string_view name) {
+  const Resource& resource = *call.resource;
+  if (!resource.custom || !is_terminating(resource.custom->definition)) return;
+  throw forbidden(resource.subject(), name, "create not allowed while custom resource definition is terminating");
 }
 
 // The object's namespace is that of the path.
@@ -76,9 +84,38 @@ void complete(const Resource& resource, json::Value& object) {
   in_order(resource, object);
 }
 
-Task<> mutated(Core& core, Call& call, Attempt& attempt) {
+void warn(Call& call, const std::vector<std::string>& more) {
+  call.warnings.insert(call.warnings.end(), more.begin(), more.end());
+}
+
+Attempt shown(const Attempt& attempt, const Face& face) {
+  Attempt out = attempt;
+  out.kind = face.kind;
+  out.object = face.show(attempt.object);
+  out.old = face.show(attempt.old);
+  return out;
+}
+
+Task<> mutated(Core& core, Call& call, Attempt& attempt, const Face* face = nullptr) {
   if (core.admit) co_await core.admit(call, attempt);
-  if (core.admission != nullptr) co_await core.admission->mutate(call, attempt);
+  if (core.admission == nullptr) co_return;
+  if (face == nullptr) {
+    co_await core.admission->mutate(call, attempt);
+    co_return;
+  }
+  Attempt part = shown(attempt, *face);
+  co_await core.admission->mutate(call, part);
+  face->take(attempt.object, part.object);
+}
+
+Task<> validated(Core& core, Call& call, const Attempt& attempt, const Face* face = nullptr) {
+  if (core.admission == nullptr) co_return;
+  if (face == nullptr) {
+    co_await core.admission->validate(call, attempt);
+    co_return;
+  }
+  const Attempt part = shown(attempt, *face);
+  co_await core.admission->validate(call, part);
 }
 
 Manager manager_of(const Core& core, const Call& call, const std::string& subresource) {
@@ -87,6 +124,13 @@ Manager manager_of(const Core& core, const Call& call, const std::string& subres
 
 Task<json::Value> to_storage(Core& core, ResourceRef resource, json::Value object) {
   co_return co_await core.converter->to_storage(resource, std::move(object));
+}
+
+// Whether more than the version tells the two apart.
+bool stored_otherwise(const Stored& stored, const json::Value& object) {
+  json::Value was = stored.value();
+  was["apiVersion"] = object["apiVersion"];
+  return was != object;
 }
 
 Task<json::Value> in_version(Core& core, ResourceRef resource, StoredRef stored) {
@@ -105,6 +149,7 @@ Task<Saved> save_new(Core& core, Call& call, json::Value object, bool tracked) {
   settle_namespace(call, object);
   json::Value& metadata = object["metadata"];
   require_namespace(core, call, metadata.text("name"));
+  require_definition(call, metadata.text("name"));
   if (!metadata.text("resourceVersion").empty())
     throw failed("resourceVersion should not be set on objects to be created");
   const std::string base(metadata.text("generateName"));
@@ -135,7 +180,8 @@ Task<Saved> save_new(Core& core, Call& call, json::Value object, bool tracked) {
   validate(core, *resource, attempt.object, Check(), problems);
   if (!problems.empty())
     throw invalid(resource->group, resource->kind, attempt.object["metadata"].text("name"), problems);
-  if (core.admission != nullptr) co_await core.admission->validate(call, attempt);
+  warn(call, warnings_of(*resource, attempt.object, nullptr));
+  co_await validated(core, call, attempt);
 
   Table& table = core.state.table(resource->table());
   const std::string name(attempt.object["metadata"].text("name"));
@@ -227,7 +273,7 @@ Task<Saved> save(Core& core, Call& call, Edit edit, SaveOptions options) {
                     .dry_run = call.dry_run()};
     complete(*resource, attempt.object);
     if (options.tracked) track_update(*resource, &old, attempt.object, manager_of(core, call, options.subresource));
-    co_await mutated(core, call, attempt);
+    co_await mutated(core, call, attempt, options.face);
 
     if (options.subresource == "status") {
       prepare_status_update(*resource, attempt.object, old);
@@ -237,10 +283,11 @@ Task<Saved> save(Core& core, Call& call, Edit edit, SaveOptions options) {
     if (core.complete) core.complete(call, attempt.object, &old);
     in_order(*resource, attempt.object);
     Problems problems;
-    const Check check{.old = &old, .status_only = options.subresource == "status"};
+    const Check check{.old = &old, .status_only = options.subresource == "status", .subresource = options.subresource};
     validate(core, *resource, attempt.object, check, problems);
     if (!problems.empty()) throw invalid(resource->group, resource->kind, call.info.name, problems);
-    if (core.admission != nullptr) co_await core.admission->validate(call, attempt);
+    if (options.subresource.empty()) warn(call, warnings_of(*resource, attempt.object, &old));
+    co_await validated(core, call, attempt, options.face);
 
     if (table.find(ns, call.info.name) != current) {
       if (conditional)
@@ -251,7 +298,9 @@ Task<Saved> save(Core& core, Call& call, Edit edit, SaveOptions options) {
     Saved out;
     out.value = attempt.object;
     if (call.dry_run()) co_return out;
-    if (keep_times(old, attempt.object)) {
+    // What reads otherwise than it is stored is written as it reads.
+    const bool stale = core.converter->needed(*resource, *current) && stored_otherwise(*current, old);
+    if (!stale && keep_times(old, attempt.object)) {
       out.stored = current;
       out.value = old;
       co_await core.state.durable(current->revision);

@@ -24,10 +24,19 @@ Task<Saved> save_new(Core& core, Call& call, json::Value object, bool tracked = 
 // what it should be. Called again when somebody else was faster.
 using Edit = std::function<json::Value(const json::Value* current)>;
 
+// How admission sees an object of which a subresource shows a part: as a Scale.
+struct Face {
+  Attempt::Kind kind;
+  std::function<json::Value(const json::Value& object)> show;
+  // What admission made of the part, back in the object.
+  std::function<void(json::Value& object, const json::Value& shown)> take;
+};
+
 struct SaveOptions {
-  bool create = false;      // when there is none
-  bool tracked = true;      // managedFields follow from the change; false: `edit` has set them (apply)
-  std::string subresource;  // "status": only the status changes; "scale" and others for who keeps track
+  bool create = false;         // when there is none
+  bool tracked = true;         // managedFields follow from the change; false: `edit` has set them (apply)
+  std::string subresource;     // "status": only the status changes; "scale" and others for who keeps track
+  const Face* face = nullptr;  // outlives the task
 };
 Task<Saved> save(Core& core, Call& call, Edit edit, SaveOptions options);
 

@@ -2,21 +2,12 @@
 
 #include <fmt/format.h>
 
-#include "kopper/api/gen/meta_v1.h"
-#include "kopper/api/selector.h"
-#include "kopper/meta/decode.h"
 #include "kopper/plane/body.h"
 #include "kopper/plane/patching.h"
-#include "kopper/plane/remove.h"
 #include "kopper/plane/save.h"
 
 namespace kopper::plane {
 namespace {
-
-json::Value success() {
-  return json::Object{
-      {"kind", "Status"}, {"apiVersion", "v1"}, {"metadata", json::Object()}, {"status", "Success"}, {"code", 201}};
-}
 
 void only(const Call& call, std::initializer_list<std::string_view> verbs) {
   for (const std::string_view verb : verbs)
@@ -31,26 +22,18 @@ StoredRef found(Core& core, const Call& call) {
   return object;
 }
 
-void set_condition(json::Value& object, json::Value condition) {
-  json::Value& all = object["status"]["conditions"];
-  if (!all.is_array()) all = json::Array();
-  for (json::Value& one : *all.as_array()) {
-    if (one.text("type") != condition.text("type")) continue;
-    one = std::move(condition);
-    return;
-  }
-  all.as_array()->push_back(std::move(condition));
-}
-
 // A scheduler says where a pod goes.
 Task<http::Response> bind(Core& core, Call& call) {
   only(call, {"create"});
-  const json::Value binding = read_body(call);
-  const std::string node(binding["target"].text("name"));
+  json::Value binding = read_body(call);
   if (call.info.resource == "bindings") {
-    call.info.name = binding["metadata"].text("name");
+    call.info.name = std::as_const(binding)["metadata"].text("name");
+    call.info.subresource = "binding";
     call.resource = core.catalog.find("", "v1", "pods");
   }
+  const Attempt::Kind kind{.group = "", .version = "v1", .kind = "Binding"};
+  binding = co_await reviewed_part(core, call, kind, std::move(binding));
+  const std::string node(std::as_const(binding)["target"].text("name"));
   if (node.empty()) throw failed("target.name: Required value");
   const std::string now = core.now().str();
   const StoredRef pod = found(core, call);
@@ -66,56 +49,12 @@ Task<http::Response> bind(Core& core, Call& call) {
   const StoredRef stored = save_raw(core, table, pod, [&](json::Value& object) {
     object["spec"]["nodeName"] = node;
     set_condition(
-        object,
+        object["status"],
         json::Object{
             {"type", "PodScheduled"}, {"status", "True"}, {"lastProbeTime", nullptr}, {"lastTransitionTime", now}});
   });
   co_await core.state.durable(stored->revision);
-  co_return answer(call, 201, success());
-}
-
-// Whether a budget forbids that the pod goes now; who is let go counts against it.
-void spend_budget(Core& core, const Stored& pod) {
-  Table& budgets = core.state.table("poddisruptionbudgets.policy");
-  for (auto at = budgets.objects().lower_bound(Table::Place(pod.namespace_, ""));
-       at != budgets.objects().end() && at->first.first == pod.namespace_; ++at) {
-    const json::Value budget = at->second->value();
-    const auto selector = meta::decode<api::metav1::LabelSelector>(json::dump(budget["spec"]["selector"]));
-    if (!selector) continue;
-    const auto parsed = api::Selector::from(*selector);
-    api::Labels labels(pod.labels.begin(), pod.labels.end());
-    if (!parsed || !parsed->matches(labels)) continue;
-    const std::int64_t* left = budget["status"]["disruptionsAllowed"].as_int();
-    if (left == nullptr || *left <= 0) {
-      Refusal refusal(429, "TooManyRequests", "Cannot evict pod as it would violate the pod's disruption budget.");
-      const std::int64_t* healthy = budget["status"]["currentHealthy"].as_int();
-      const std::int64_t* wanted = budget["status"]["desiredHealthy"].as_int();
-      refusal.details["causes"] = json::Array{json::Object{
-          {"reason", "DisruptionBudget"},
-          {"message",
-           fmt::format("The disruption budget {} needs {} healthy pods and has {} currently", at->second->name,
-                       wanted != nullptr ? *wanted : 0, healthy != nullptr ? *healthy : 0)}}};
-      throw refusal;
-    }
-    const std::int64_t rest = *left - 1;
-    save_raw(core, budgets, at->second, [&](json::Value& object) { object["status"]["disruptionsAllowed"] = rest; });
-    return;
-  }
-}
-
-Task<http::Response> evict(Core& core, Call& call) {
-  only(call, {"create"});
-  const json::Value eviction = read_body(call);
-  if (eviction["metadata"].text("name") != call.info.name)
-    throw bad_request("name in URL does not match name in Eviction object");
-  const StoredRef pod = found(core, call);
-  const bool over = pod->deleting || pod->value()["status"].text("phase") == "Succeeded" ||
-                    pod->value()["status"].text("phase") == "Failed";
-  const bool dry_run = call.dry_run() || eviction["deleteOptions"]["dryRun"].is_array();
-  if (!over && !dry_run) spend_budget(core, *pod);
-  json::Value options = eviction["deleteOptions"].is_object() ? eviction["deleteOptions"] : json::Value(json::Object());
-  co_await remove_stored(core, call, pod, std::move(options));
-  co_return answer(call, 201, success());
+  co_return answer(call, 201, created_status());
 }
 
 // The one way to end a namespace: who empties it takes its finalizers away here.
@@ -167,6 +106,42 @@ Task<http::Response> on_node(Core& core, Call& call) {
 }
 
 }  // namespace
+
+void set_condition(json::Value& status, json::Value condition) {
+  json::Value& all = status["conditions"];
+  if (!all.is_array()) all = json::Array();
+  for (json::Value& one : *all.as_array()) {
+    if (one.text("type") != condition.text("type")) continue;
+    one = std::move(condition);
+    return;
+  }
+  all.as_array()->push_back(std::move(condition));
+}
+
+json::Value created_status() {
+  return json::Object{
+      {"kind", "Status"}, {"apiVersion", "v1"}, {"metadata", json::Object()}, {"status", "Success"}, {"code", 201}};
+}
+
+Task<json::Value> reviewed_part(Core& core, Call& call, Attempt::Kind kind, json::Value object) {
+  if (core.admission == nullptr) co_return object;
+  object["kind"] = kind.kind;
+  object["apiVersion"] =
+      kind.group.empty() ? std::string(kind.version) : fmt::format("{}/{}", kind.group, kind.version);
+  Attempt attempt{.operation = Attempt::Operation::Create,
+                  .resource = call.resource,
+                  .namespace_ = call.info.namespace_,
+                  .name = call.info.name,
+                  .subresource = call.info.subresource,
+                  .kind = kind,
+                  .object = std::move(object),
+                  .old = {},
+                  .options = json::Object{{"kind", "CreateOptions"}, {"apiVersion", "meta.k8s.io/v1"}},
+                  .dry_run = call.dry_run()};
+  co_await core.admission->mutate(call, attempt);
+  co_await core.admission->validate(call, attempt);
+  co_return std::move(attempt.object);
+}
 
 void serve_subresources(Plane& plane) {
   for (const char* path :

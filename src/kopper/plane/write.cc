@@ -72,7 +72,7 @@ json::Value patched(Call& call, const PatchDocument& document, const json::Value
                                       out.text("kind"), out.text("apiVersion"), "pkg/runtime/scheme.go:111"));
   json::Value before = out;
   try {
-    decode_strictly(call, resource, out);
+    decode_strictly(call, resource, out, document.complaints);
   } catch (const Refusal& refusal) {
     if (refusal.code != 400) throw;
     const std::string_view said = refusal.message;

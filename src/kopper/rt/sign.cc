@@ -120,4 +120,10 @@ std::string SigningKey::id() const {
   return out;
 }
 
+std::string sha256(std::string_view text) {
+  std::string out(SHA256_DIGEST_LENGTH, '\0');
+  SHA256(bytes(text), text.size(), reinterpret_cast<unsigned char*>(out.data()));
+  return out;
+}
+
 }  // namespace kopper::rt

@@ -31,4 +31,7 @@ class SigningKey {
   std::shared_ptr<const Impl> impl_;
 };
 
+// 32 bytes.
+std::string sha256(std::string_view text);
+
 }  // namespace kopper::rt

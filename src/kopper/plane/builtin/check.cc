@@ -6,6 +6,8 @@
 
 #include <fmt/format.h>
 
+#include "kopper/plane/ip.h"
+
 namespace kopper::plane::builtin {
 namespace {
 
@@ -31,44 +33,6 @@ std::optional<std::int64_t> percent(const Value& value) {
   const auto [at, error] = std::from_chars(text->data(), end, out);
   if (error != std::errc() || at != end || out < 0) return std::nullopt;
   return out;
-}
-
-bool is_ipv4(std::string_view text) {
-  int parts = 0;
-  for (;;) {
-    const std::size_t dot = text.find('.');
-    const std::string_view part = text.substr(0, dot);
-    const bool digits = std::ranges::all_of(part, [](char c) { return c >= '0' && c <= '9'; });
-    if (part.empty() || part.size() > 3 || !digits || (part.size() > 1 && part[0] == '0')) return false;
-    if (std::stoi(std::string(part)) > 255) return false;
-    ++parts;
-    if (dot == std::string_view::npos) return parts == 4;
-    text.remove_prefix(dot + 1);
-  }
-}
-
-bool is_ipv6(std::string_view text) {
-  const std::size_t gap = text.find("::");
-  if (gap != std::string_view::npos && text.find("::", gap + 1) != std::string_view::npos) return false;
-  int groups = 0;
-  std::string_view rest = text;
-  if (gap == 0) rest.remove_prefix(2);
-  while (!rest.empty()) {
-    const std::size_t colon = rest.find(':');
-    const std::string_view group = rest.substr(0, colon);
-    if (colon == std::string_view::npos && group.find('.') != std::string_view::npos) {
-      if (!is_ipv4(group)) return false;
-      groups += 2;
-      break;
-    }
-    const auto hex = [](char c) { return (c >= '0' && c <= '9') || (c >= 'a' && c <= 'f') || (c >= 'A' && c <= 'F'); };
-    if (group.size() > 4 || !std::ranges::all_of(group, hex)) return false;
-    if (!group.empty()) ++groups;
-    if (colon == std::string_view::npos) break;
-    rest.remove_prefix(colon + 1);
-    if (rest.empty() && (gap == std::string_view::npos || gap + 2 != text.size())) return false;
-  }
-  return gap == std::string_view::npos ? groups == 8 && text.find(':') != std::string_view::npos : groups < 8;
 }
 
 }  // namespace
@@ -207,17 +171,8 @@ std::optional<api::Quantity> quantity(const Value& value) {
   return *parsed;
 }
 
-bool is_ip(std::string_view text) { return is_ipv4(text) || is_ipv6(text); }
+bool is_ip(std::string_view text) { return Ip::parse(text).has_value(); }
 
-bool is_cidr(std::string_view text) {
-  const std::size_t slash = text.find('/');
-  if (slash == std::string_view::npos) return false;
-  const std::string_view address = text.substr(0, slash);
-  const std::string_view bits = text.substr(slash + 1);
-  int value = 0;
-  const auto [at, error] = std::from_chars(bits.data(), bits.data() + bits.size(), value);
-  if (bits.empty() || error != std::errc() || at != bits.data() + bits.size() || value < 0) return false;
-  return (is_ipv4(address) && value <= 32) || (is_ipv6(address) && value <= 128);
-}
+bool is_cidr(std::string_view text) { return Cidr::parse(text).has_value(); }
 
 }  // namespace kopper::plane::builtin

@@ -251,6 +251,9 @@ void deployment(Object& object) {
 }
 
 void daemon_set(Object& object) {
+  // A field of the server's own that the newest version shows as an annotation: who does not send it, sends 0.
+  set_if_absent(object_in(object_in(object, "metadata"), "annotations"), "deprecated.daemonset.template.generation",
+                "0");
   Object& strategy = object_in(object_in(object, "spec"), "updateStrategy");
   set_if_absent(strategy, "type", "RollingUpdate");
   if (text_at(strategy, "type") != "RollingUpdate") return;

@@ -6,6 +6,7 @@
 #include <string>
 
 #include "kopper/api/quantity.h"
+#include "kopper/plane/reading.h"
 
 namespace kopper::plane::builtin {
 namespace {
@@ -23,6 +24,7 @@ struct Strategy {
 
 constexpr std::array kStrategies = std::to_array<Strategy>({
     {"", "Pod", true, "spec"},
+    {"", "PodTemplate", false, "template"},
     {"", "ReplicationController", true, "spec"},
     {"", "Service", true},
     {"", "Namespace", true},
@@ -110,7 +112,7 @@ void generate_selector(Value& job) {
   label("batch.kubernetes.io/job-name", name);
   label("controller-uid", uid);
   label("job-name", name);
-  if (shared) job["metadata"]["labels"] = Value(labels);
+  if (shared || members(std::as_const(job)["metadata"]["labels"]).empty()) job["metadata"]["labels"] = Value(labels);
   Value& selected = job["spec"]["selector"]["matchLabels"];
   if (std::as_const(selected)["batch.kubernetes.io/controller-uid"].is_null())
     selected["batch.kubernetes.io/controller-uid"] = uid;

@@ -6,95 +6,30 @@
 
 #include <fmt/format.h>
 
-#include "kopper/meta/base64.h"
 #include "kopper/plane/builtin/check.h"
 #include "kopper/plane/builtin/validate_network.h"
 #include "kopper/plane/builtin/validate_pod.h"
+#include "kopper/plane/builtin/validate_secret.h"
+#include "kopper/plane/builtin/validate_status.h"
 #include "kopper/plane/builtin/validate_workloads.h"
 
 namespace kopper::plane::builtin {
 namespace {
 
-constexpr std::size_t kMiB = std::size_t{1} << 20U;
 constexpr std::string_view kRbac = "rbac.authorization.k8s.io";
-constexpr std::string_view kFixed = "field is immutable when `immutable` is set";
 
 void check_pod(Check& check, const Value& object, const Value* old) {
   const Path path("spec");
   check_pod_spec(check, path, object["spec"]);
-  if (old != nullptr) check_pod_update(check, object, *old);
+  if (old != nullptr) {
+    check_pod_update(check, object, *old);
+  } else if (!items(object["spec"]["ephemeralContainers"]).empty()) {
+    check.forbidden(path / "ephemeralContainers", "cannot be set on create");
+  }
 }
 
 void check_template(Check& check, const Value& object, const Value*) {
   check_pod_template(check, Path("template"), object["template"]);
-}
-
-// ---- data ----------------------------------------------------------------------------------------------------------
-
-std::size_t decoded_size(const std::string& base64) {
-  const auto bytes = meta::from_base64(base64);
-  return bytes ? bytes->size() : base64.size();
-}
-
-void check_fixed(Check& check, const Value& object, const Value* old, std::initializer_list<const char*> names) {
-  if (old == nullptr || (*old)["immutable"] != Value(true)) return;
-  if (object["immutable"] != Value(true)) check.forbidden(Path("immutable"), kFixed);
-  for (const char* member : names)
-    if (object[member] != (*old)[member]) check.forbidden(Path(member), kFixed);
-}
-
-void check_config_map(Check& check, const Value& object, const Value* old) {
-  check_fixed(check, object, old, {"data", "binaryData"});
-  std::size_t bytes = 0;
-  const Path data("data");
-  for (const auto& [key, value] : members(object["data"])) {
-    check.names(data.key(key), key, api::check_config_key(key));
-    if (!object["binaryData"][key].is_null())
-      check.invalid(data.key(key), key, "duplicate of key present in binaryData");
-    if (const std::string* text = value.as_string()) bytes += text->size();
-  }
-  const Path binary("binaryData");
-  for (const auto& [key, value] : members(object["binaryData"])) {
-    check.names(binary.key(key), key, api::check_config_key(key));
-    if (const std::string* text = value.as_string()) bytes += decoded_size(*text);
-  }
-  if (bytes > kMiB) check.too_long(Path(""), kMiB);
-}
-
-void check_secret(Check& check, const Value& object, const Value* old) {
-  if (old != nullptr) check.immutable(Path("type"), object["type"], (*old)["type"]);
-  check_fixed(check, object, old, {"data"});
-  const Path data("data");
-  std::size_t bytes = 0;
-  for (const auto& [key, value] : members(object["data"])) {
-    check.names(data.key(key), key, api::check_config_key(key));
-    if (const std::string* text = value.as_string()) bytes += decoded_size(*text);
-  }
-  if (bytes > kMiB) check.too_long(data, kMiB);
-  const std::string_view type = object.text("type");
-  const auto has = [&](std::string_view key) { return !object["data"][key].is_null(); };
-  const auto needs = [&](std::string_view key) {
-    if (!has(key)) check.required(data.key(key));
-  };
-  if (type == "kubernetes.io/service-account-token") {
-    constexpr std::string_view kAccount = "kubernetes.io/service-account.name";
-    const Path metadata("metadata");
-    const Path annotations = metadata / "annotations";
-    if (object["metadata"]["annotations"].text(kAccount).empty()) check.required(annotations.key(kAccount));
-  } else if (type == "kubernetes.io/dockercfg") {
-    needs(".dockercfg");
-  } else if (type == "kubernetes.io/dockerconfigjson") {
-    needs(".dockerconfigjson");
-  } else if (type == "kubernetes.io/basic-auth") {
-    if (has("username") || has("password")) return;
-    needs("username");
-    needs("password");
-  } else if (type == "kubernetes.io/ssh-auth") {
-    needs("ssh-privatekey");
-  } else if (type == "kubernetes.io/tls") {
-    needs("tls.crt");
-    needs("tls.key");
-  }
 }
 
 // ---- storage -------------------------------------------------------------------------------------------------------
@@ -167,7 +102,8 @@ void check_storage_class(Check& check, const Value& object, const Value* old) {
   check.one_of(Path("reclaimPolicy"), object["reclaimPolicy"], {"Delete", "Retain"});
   check.one_of(Path("volumeBindingMode"), object["volumeBindingMode"], {"Immediate", "WaitForFirstConsumer"});
   if (old == nullptr) return;
-  for (const char* member : {"parameters", "provisioner", "reclaimPolicy", "volumeBindingMode"})
+  if (object["parameters"] != (*old)["parameters"]) check.invalid(Path("parameters"), Value(), "field is immutable");
+  for (const char* member : {"provisioner", "reclaimPolicy", "volumeBindingMode"})
     check.immutable(Path(member), object[member], (*old)[member]);
 }
 
@@ -320,12 +256,33 @@ void check_revision(Check& check, const Value& object, const Value* old) {
   if (old != nullptr) check.immutable(data, object["data"], (*old)["data"]);
 }
 
-void check_event(Check& check, const Value& object, const Value*) {
-  const std::string_view about = object["involvedObject"].text("namespace");
+void check_event_place(Check& check, const Value& object, const char* regarding) {
+  const std::string_view about = object[regarding].text("namespace");
   const std::string_view own = object["metadata"].text("namespace");
   const Path path("involvedObject");
   if (about.empty() ? own != "default" && !own.empty() && own != "kube-system" : about != own)
     check.invalid(path / "namespace", Value(about), "does not match event.namespace");
+}
+
+// An event with a time of its own says who reports it, and what was done.
+void check_reporter(Check& check, const Value& object, const char* controller) {
+  if (object.text("eventTime").empty()) return;
+  for (const char* member : {controller, "reportingInstance", "action", "reason"})
+    if (object.text(member).empty()) check.required(Path(member));
+}
+
+void check_event(Check& check, const Value& object, const Value*) {
+  check_event_place(check, object, "involvedObject");
+  check_reporter(check, object, "reportingComponent");
+}
+
+void check_new_event(Check& check, const Value& object, const Value* old) {
+  check_event_place(check, object, "regarding");
+  if (old == nullptr && object.text("eventTime").empty()) check.required(Path("eventTime"));
+  check_reporter(check, object, "reportingController");
+  const std::string_view type = object.text("type");
+  if (type != "Normal" && type != "Warning")
+    check.invalid(Path("type"), Value(type), fmt::format("has invalid value: {}", type));
 }
 
 void check_quota(Check& check, const Value& object, const Value*) {
@@ -451,6 +408,7 @@ constexpr std::array kChecks = std::to_array<KindCheck>({
     {"", "PersistentVolumeClaim", NameRule::Subdomain, check_claim},
     {"", "Endpoints", NameRule::Subdomain, check_endpoints},
     {"", "Event", NameRule::Subdomain, check_event},
+    {"events.k8s.io", "Event", NameRule::Subdomain, check_new_event},
     {"", "ResourceQuota", NameRule::Subdomain, check_quota},
     {"", "LimitRange", NameRule::Subdomain, check_limit_range},
     {"apps", "Deployment", NameRule::Subdomain, check_deployment},
@@ -478,14 +436,15 @@ constexpr std::array kChecks = std::to_array<KindCheck>({
 }  // namespace
 
 void validate(std::string_view group, std::string_view /*version*/, std::string_view kind, const Value& object,
-              const Value* old, Problems& problems) {
+              const Value* old, Problems& problems, std::string_view subresource) {
   const auto* at =
       std::ranges::find_if(kChecks, [&](const KindCheck& one) { return one.kind == kind && one.group == group; });
   const KindCheck known = at == kChecks.end() ? KindCheck() : *at;
   validate_metadata(object, old, known.name, problems);
-  if (known.check == nullptr) return;
   Check check(problems);
-  known.check(check, object, old);
+  if (subresource == "status") return check_status(check, group, kind, object["status"]);
+  if (subresource == "ephemeralcontainers") return check_ephemeral_containers(check, object, *old);
+  if (known.check != nullptr) known.check(check, object, old);
 }
 
 }  // namespace kopper::plane::builtin

@@ -11,7 +11,7 @@ namespace kopper::plane::builtin {
 // being updated, null on create. Covers what people get wrong, not every rule there is; of a kind that it does not know
 // it checks the metadata.
 void validate(std::string_view group, std::string_view version, std::string_view kind, const json::Value& object,
-              const json::Value* old, Problems& problems);
+              const json::Value* old, Problems& problems, std::string_view subresource = {});
 
 // How an object may be called.
 enum class NameRule : std::uint8_t {

@@ -273,7 +273,8 @@ void check_endpoint_slice(Check& check, const Value& object, const Value* old) {
           ip != nullptr && (type == Value("IPv4") || type == Value("IPv6")) && !is_ip(*ip))
         check.invalid(addresses[a], every[a], "must be a valid IP address, (e.g. 10.9.8.7 or 2001:db8::ffff)");
   }
-  if (old != nullptr) check.immutable(Path("addressType"), type, (*old)["addressType"]);
+  if (old != nullptr && type != (*old)["addressType"])
+    check.invalid(Path("addressType"), Value(), "field is immutable");
 }
 
 void check_ingress(Check& check, const Value& object, const Value*) {

@@ -611,6 +611,38 @@ void check_pod_update(Check& check, const Value& pod, const Value& old) {
                         difference(before, same));
 }
 
+void check_ephemeral_containers(Check& check, const Value& pod, const Value& old) {
+  const Path spec("spec");
+  const Path path = spec / "ephemeralContainers";
+  const Array& all = items(pod["spec"]["ephemeralContainers"]);
+  Names others;
+  for (const char* list : {"containers", "initContainers"})
+    for (const Value& one : items(pod["spec"][list])) others.insert(one.text("name"));
+  Names volumes;
+  for (const Value& one : items(pod["spec"]["volumes"])) volumes.insert(one.text("name"));
+  Names names = others;
+  for (std::size_t i = 0; i < all.size(); ++i) {
+    const Path one = path[i];
+    check_container(check, one, all[i], volumes);
+    const std::string_view name = all[i].text("name");
+    if (!name.empty() && !names.insert(name).second) check.duplicate(one / "name", Value(name));
+    const Value& target = all[i]["targetContainerName"];
+    if (!target.is_null() && !others.contains(all[i].text("targetContainerName")))
+      check.not_found(one / "targetContainerName", target);
+    for (const char* member : {"lifecycle", "livenessProbe", "ports", "readinessProbe", "startupProbe", "resources"})
+      if (!is_blank(all[i][member])) check.forbidden(one / member, "cannot be set for an Ephemeral Container");
+  }
+  for (const Value& before : items(old["spec"]["ephemeralContainers"])) {
+    const std::string_view name = before.text("name");
+    const auto now = std::ranges::find_if(all, [&](const Value& one) { return one.text("name") == name; });
+    if (now == all.end()) {
+      check.forbidden(path, fmt::format("existing ephemeral containers \"{}\" may not be removed\n", name));
+    } else if (*now != before) {
+      check.forbidden(path, fmt::format("existing ephemeral containers \"{}\" may not be changed\n", name));
+    }
+  }
+}
+
 void check_claim_spec(Check& check, const Path& path, const Value& spec) {
   const Array& modes = items(spec["accessModes"]);
   if (modes.empty()) check.required(path / "accessModes", "at least 1 access mode is required");

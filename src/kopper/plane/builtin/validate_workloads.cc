@@ -122,7 +122,12 @@ void check_job_update(Check& check, const Path& path, const Value& spec, const V
   const bool free = old["suspend"] == Value(true) && !started;
   const bool same = free ? without_scheduling(spec["template"]) == without_scheduling(old["template"])
                          : spec["template"] == old["template"];
-  if (!same) check.invalid(path / "template", spec["template"], "field is immutable");
+  const Path pods = path / "template";
+  if (!same && free) {
+    check.invalid(pods / "spec", spec["template"]["spec"], "field is immutable");
+  } else if (!same) {
+    check.invalid(pods, spec["template"], "field is immutable");
+  }
   for (const char* member :
        {"completionMode", "podFailurePolicy", "backoffLimitPerIndex", "managedBy", "successPolicy"})
     check.immutable(path / member, spec[member], old[member]);

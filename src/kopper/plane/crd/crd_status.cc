@@ -14,6 +14,11 @@ const json::Value* find_condition(const json::Value& crd, std::string_view type)
   return nullptr;
 }
 
+bool is_so(const json::Value& crd, std::string_view type) {
+  const json::Value* found = find_condition(crd, type);
+  return found != nullptr && found->text("status") == "True";
+}
+
 json::Value condition(const json::Value& crd, std::string_view type, bool holds, std::string_view reason,
                       std::string_view message, std::string_view now) {
   const std::string_view status = holds ? "True" : "False";
@@ -103,18 +108,6 @@ class Naming {
   Conflict conflict_;
 };
 
-json::Array stored_versions(const json::Value& crd) {
-  json::Array out;
-  if (const json::Array* before = crd["status"]["storedVersions"].as_array()) out = *before;
-  if (const json::Array* versions = crd["spec"]["versions"].as_array())
-    for (const json::Value& version : *versions)
-      if (const bool* storage = version["storage"].as_bool(); storage != nullptr && *storage) {
-        if (std::ranges::find(out, version["name"]) == out.end()) out.push_back(version["name"]);
-        break;
-      }
-  return out;
-}
-
 }  // namespace
 
 void TakenNames::add(const json::Value& crd) {
@@ -146,9 +139,37 @@ json::Value crd_status(const json::Value& crd, const TakenNames& taken, std::str
                       {"storedVersions", stored_versions(crd)}};
 }
 
-bool is_established(const json::Value& crd) {
-  const json::Value* established = find_condition(crd, "Established");
-  return established != nullptr && established->text("status") == "True";
+json::Array stored_versions(const json::Value& crd) {
+  json::Array out;
+  if (const json::Array* before = crd["status"]["storedVersions"].as_array()) out = *before;
+  if (const json::Array* versions = crd["spec"]["versions"].as_array())
+    for (const json::Value& version : *versions)
+      if (const bool* storage = version["storage"].as_bool(); storage != nullptr && *storage) {
+        if (std::ranges::find(out, version["name"]) == out.end()) out.push_back(version["name"]);
+        break;
+      }
+  return out;
 }
+
+bool is_established(const json::Value& crd) { return is_so(crd, "Established"); }
+
+void set_terminating(json::Value& crd, Ending stage, std::string_view now) {
+  const bool pending = stage == Ending::Pending;
+  json::Value next =
+      condition(crd, "Terminating", true, pending ? "InstanceDeletionPending" : "InstanceDeletionInProgress",
+                pending ? "CustomResourceDefinition marked for deletion; CustomResource deletion will begin soon"
+                        : "CustomResource deletion is in progress",
+                now);
+  json::Value& all = crd["status"]["conditions"];
+  if (!all.is_array()) all = json::Array();
+  for (json::Value& one : *all.as_array()) {
+    if (one.text("type") != "Terminating") continue;
+    one = std::move(next);
+    return;
+  }
+  all.as_array()->push_back(std::move(next));
+}
+
+bool is_terminating(const json::Value& crd) { return is_so(crd, "Terminating"); }
 
 }  // namespace kopper::plane

@@ -1,5 +1,6 @@
 #pragma once
 
+#include <cstdint>
 #include <set>
 #include <string>
 #include <string_view>
@@ -23,5 +24,13 @@ struct TakenNames {
 json::Value crd_status(const json::Value& crd, const TakenNames& taken, std::string_view now);
 
 bool is_established(const json::Value& crd);
+
+// The versions that objects are or were stored in: those of its status, and the one that it says now.
+json::Array stored_versions(const json::Value& crd);
+
+// Sets the condition Terminating: a definition that is deleted goes when its objects are gone.
+enum class Ending : std::uint8_t { Pending, InProgress };
+void set_terminating(json::Value& crd, Ending stage, std::string_view now);
+bool is_terminating(const json::Value& crd);
 
 }  // namespace kopper::plane

@@ -7,8 +7,8 @@
 
 #include "kopper/api/validation.h"
 #include "kopper/plane/crd/go_text.h"
-#include "kopper/plane/crd/ip.h"
 #include "kopper/plane/crd/pattern.h"
+#include "kopper/plane/ip.h"
 
 namespace kopper::plane {
 namespace {

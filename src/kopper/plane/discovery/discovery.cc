@@ -5,8 +5,11 @@
 #include <fmt/format.h>
 
 #include "kopper/json/writer.h"
+#include "kopper/meta/base64.h"
+#include "kopper/plane/accept.h"
 #include "kopper/plane/core.h"
 #include "kopper/plane/negotiate.h"
+#include "kopper/rt/sign.h"
 
 namespace kopper::plane {
 namespace {
@@ -88,6 +91,17 @@ std::string one_group(const Catalog::Group& group) {
   return text;
 }
 
+// Names the version that objects are stored in. Changes with it, so that tools know when to write all of them again.
+std::string storage_version_hash(const Resource& resource) {
+  std::string stored = resource.group + "/" + (resource.custom ? resource.custom->storage_version : resource.version);
+  if (resource.table() == "events") stored = "/v1";
+  if (resource.group == "autoscaling") stored = "autoscaling/v2";
+  if (resource.group == "apiextensions.k8s.io") stored = "apiextensions.k8s.io/v1beta1";  // the real server's choice
+  std::string out;
+  meta::append_base64(out, rt::sha256(fmt::format("{}/{}", stored, resource.kind)).substr(0, 8));
+  return out;
+}
+
 void write_resource(Writer& out, const Resource& resource) {
   const auto begin = [&](std::string_view name, std::string_view singular) {
     out.begin_object().key("name").value(name).key("singularName").value(singular);
@@ -103,6 +117,7 @@ void write_resource(Writer& out, const Resource& resource) {
   verbs(resource.verbs);
   write_list(out, "shortNames", resource.short_names);
   write_list(out, "categories", resource.categories);
+  if ((resource.verbs & Resource::Update) != 0) out.key("storageVersionHash").value(storage_version_hash(resource));
   out.end_object();
   for (const std::string& name : subresources(resource)) {
     const Subresource sub = describe(resource, name);
@@ -194,30 +209,19 @@ std::string aggregated(const Catalog& catalog, std::string_view api_version, boo
 
 std::string_view cut(std::string_view& text, char mark) {
   const std::size_t end = text.find(mark);
-  std::string_view part = text.substr(0, end);
+  const std::string_view part = text.substr(0, end);
   text.remove_prefix(end == std::string_view::npos ? text.size() : end + 1);
-  while (part.starts_with(' ')) part.remove_prefix(1);
-  while (part.ends_with(' ')) part.remove_suffix(1);
   return part;
 }
 
 // "v2" or "v2beta1" when the aggregated form is wanted before any other that can be had.
 std::optional<std::string_view> wants_aggregated(std::string_view accept) {
-  while (!accept.empty()) {
-    std::string_view range = cut(accept, ',');
-    const std::string_view type = cut(range, ';');
-    std::string_view group;
-    std::string_view version;
-    std::string_view as;
-    while (!range.empty()) {
-      std::string_view parameter = cut(range, ';');
-      const std::string_view key = cut(parameter, '=');
-      if (key == "g") group = parameter;
-      if (key == "v") version = parameter;
-      if (key == "as") as = parameter;
-    }
-    if (as.empty() && (type == "application/json" || type == "application/yaml" || type == "*/*")) return std::nullopt;
-    if (type == "application/json" && group == "apidiscovery.k8s.io" && as == "APIGroupDiscoveryList" &&
+  for (const MediaRange& range : parse_accept(accept)) {
+    const std::string_view as = range.parameter("as");
+    const std::string_view version = range.parameter("v");
+    const bool json = range.type == "application/json";
+    if (as.empty() && (json || range.type == "application/yaml" || range.type == "*/*")) return std::nullopt;
+    if (json && range.parameter("g") == "apidiscovery.k8s.io" && as == "APIGroupDiscoveryList" &&
         (version == "v2" || version == "v2beta1"))
       return version;
   }

@@ -78,7 +78,8 @@ TEST_F(DiscoveryTest, DescribesResourcesAndTheirParts) {
   EXPECT_EQ(core.text("groupVersion"), "v1");
   EXPECT_EQ(json::dump(named(core["resources"], "name", "pods")),
             R"({"name":"pods","singularName":"pod","namespaced":true,"kind":"Pod","verbs":["create","delete",)"
-            R"("deletecollection","get","list","patch","update","watch"],"shortNames":["po"],"categories":["all"]})");
+            R"("deletecollection","get","list","patch","update","watch"],"shortNames":["po"],"categories":["all"],)"
+            R"("storageVersionHash":"xPOwRZ+Yhw8="})");
   EXPECT_EQ(json::dump(named(core["resources"], "name", "pods/eviction")),
             R"({"name":"pods/eviction","singularName":"","namespaced":true,"group":"policy","version":"v1",)"
             R"("kind":"Eviction","verbs":["create"]})");

@@ -3,6 +3,7 @@
 #include <fmt/format.h>
 
 #include "kopper/json/writer.h"
+#include "kopper/plane/accept.h"
 #include "kopper/plane/discovery/discovery.h"
 #include "kopper/plane/discovery/openapi_documents.h"
 #include "kopper/plane/discovery/openapi_paths.h"
@@ -12,16 +13,10 @@ namespace {
 
 enum class Form : std::uint8_t { None, Json, Protobuf };
 
-// What of `accept` can be had, the first that is named.
+// What of `accept` can be had, the most wanted.
 Form form_of(std::string_view accept, bool protobuf) {
   if (accept.empty()) return Form::Json;
-  while (!accept.empty()) {
-    const std::size_t comma = std::min(accept.find(','), accept.size());
-    std::string_view type = accept.substr(0, comma);
-    accept.remove_prefix(std::min(comma + 1, accept.size()));
-    type = type.substr(0, type.find(';'));
-    while (type.starts_with(' ')) type.remove_prefix(1);
-    while (type.ends_with(' ')) type.remove_suffix(1);
+  for (const auto& [type, parameters] : parse_accept(accept)) {
     if (type == "application/json" || type == "*/*" || type == "application/*") return Form::Json;
     if (protobuf && (type == "application/com.github.proto-openapi.spec.v2@v1.0+protobuf" ||
                      type == "application/com.github.proto-openapi.spec.v2.v1.0+protobuf"))

@@ -24,7 +24,9 @@ bool exempt(const Resource& resource) { return resource.group == "admissionregis
 
 bool is_namespace(const Resource& resource) { return resource.group.empty() && resource.plural == "namespaces"; }
 
-json::Value kind_of(const Resource& resource) {
+json::Value kind_of(const Attempt& attempt, const Resource& resource) {
+  const auto& [group, version, kind] = attempt.kind;
+  if (!kind.empty()) return json::Object{{"group", group}, {"version", version}, {"kind", kind}};
   return json::Object{{"group", resource.group}, {"version", resource.version}, {"kind", resource.kind}};
 }
 
@@ -192,6 +194,11 @@ Task<std::optional<AdmissionWebhooks::View>> AdmissionWebhooks::view(const Hook&
   View out;
   out.resource = wanted(hook, attempt);
   if (!out.resource) co_return std::nullopt;
+  if (!attempt.kind.kind.empty()) {  // it has one version
+    out.object = attempt.object;
+    out.old = attempt.old;
+    co_return out;
+  }
   json::Value object = attempt.object;
   out.object = co_await in_version(out.resource, std::move(object));
   json::Value old = attempt.old;
@@ -201,9 +208,9 @@ Task<std::optional<AdmissionWebhooks::View>> AdmissionWebhooks::view(const Hook&
 
 json::Value AdmissionWebhooks::request(const Call& call, const Attempt& attempt, const View& view) {
   json::Object out{
-      {"uid", core_.new_uid()}, {"kind", kind_of(*view.resource)}, {"resource", resource_of(*view.resource)}};
+      {"uid", core_.new_uid()}, {"kind", kind_of(attempt, *view.resource)}, {"resource", resource_of(*view.resource)}};
   if (!attempt.subresource.empty()) out["subResource"] = attempt.subresource;
-  out["requestKind"] = kind_of(*attempt.resource);
+  out["requestKind"] = kind_of(attempt, *attempt.resource);
   out["requestResource"] = resource_of(*attempt.resource);
   if (!attempt.subresource.empty()) out["requestSubResource"] = attempt.subresource;
   if (!attempt.name.empty()) out["name"] = attempt.name;
@@ -276,9 +283,13 @@ Task<bool> AdmissionWebhooks::change(Call& call, Attempt& attempt, const Hook& h
                     go_quoted(hook.name)));
   auto patched = json::apply_patch(seen->object, patch);
   if (!patched) throw internal_error(patched.error().str());
-  settle(*seen->resource, *patched);
+  if (attempt.kind.kind.empty()) settle(*seen->resource, *patched);
   if (*patched == seen->object) co_return false;
   json::Value next = std::move(*patched);
+  if (!attempt.kind.kind.empty()) {
+    attempt.object = std::move(next);
+    co_return true;
+  }
   attempt.object = co_await in_version(attempt.resource, std::move(next));
   if (attempt.resource != seen->resource) settle(*attempt.resource, attempt.object);
   co_return true;

@@ -310,7 +310,8 @@ TEST_F(WebhooksTest, ConvertsBetweenVersions) {
   loop_.poll();
   const std::string old_toys = "/apis/example.com/v1/namespaces/default/toys";
   const std::string toys = "/apis/example.com/v2/namespaces/default/toys";
-  const Answer made = ask("POST", old_toys, R"({"metadata":{"name":"ball"},"spec":{"size":3}})");
+  const Answer made = ask(
+      "POST", old_toys, R"({"apiVersion":"example.com/v1","kind":"Toy","metadata":{"name":"ball"},"spec":{"size":3}})");
   ASSERT_EQ(made.status, 201) << json::dump(made.body);
   EXPECT_EQ(*made.body["spec"]["size"].as_int(), 3);
   EXPECT_EQ(*ask("GET", toys + "/ball").body["spec"]["length"].as_int(), 3);

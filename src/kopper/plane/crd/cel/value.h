@@ -11,7 +11,7 @@
 
 #include "kopper/api/quantity.h"
 #include "kopper/json/value.h"
-#include "kopper/plane/crd/ip.h"
+#include "kopper/plane/ip.h"
 #include "kopper/plane/schema.h"
 
 namespace kopper::plane::cel {
