@@ -281,8 +281,8 @@ void job(Object& object) {
     spec["backoffLimit"] = absent(spec, "backoffLimitPerIndex") ? 6 : std::numeric_limits<std::int32_t>::max();
   if (absent(spec, "podReplacementPolicy"))
     spec["podReplacementPolicy"] = absent(spec, "podFailurePolicy") ? "TerminatingOrFailed" : "Failed";
-  const Value& labels = std::as_const(spec["template"])["metadata"]["labels"];
-  if (labels.is_object()) set_if_absent(object_in(object, "metadata"), "labels", Value(labels));
+  const Value labels = std::as_const(spec["template"])["metadata"]["labels"];
+  if (labels.is_object()) set_if_absent(object_in(object, "metadata"), "labels", labels);
 }
 
 void failure_pattern(Object& pattern) {
@@ -308,8 +308,8 @@ void service(Object& object) {
   Object& spec = object_in(object, "spec");
   set_if_absent(spec, "type", "ClusterIP");
   set_if_absent(spec, "sessionAffinity", "None");
-  const std::string_view type = text_at(spec, "type");
-  const std::string_view affinity = text_at(spec, "sessionAffinity");
+  const std::string type(text_at(spec, "type"));  // copies: what is added below moves the members
+  const std::string affinity(text_at(spec, "sessionAffinity"));
   if (affinity == "None") spec.erase("sessionAffinityConfig");
   if (affinity == "ClientIP")
     set_if_absent(object_in(object_in(spec, "sessionAffinityConfig"), "clientIP"), "timeoutSeconds", 10800);
@@ -357,9 +357,9 @@ void name_space(Object& object) {
 }
 
 void node(Object& object) {
-  Object& status = object_in(object, "status");
   Object& spec = object_in(object, "spec");
   if (const std::string cidr(text_at(spec, "podCIDR")); !cidr.empty()) set_if_absent(spec, "podCIDRs", Array{cidr});
+  Object& status = object_in(object, "status");
   if (const Value* capacity = status.find("capacity")) set_if_absent(status, "allocatable", Value(*capacity));
 }
 
