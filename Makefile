@@ -20,7 +20,7 @@ build: ## the programs, optimised, in build/bin/
 	$(call configure,release)
 	$(call build,release)
 
-.PHONY: test test-real soak tsan coverage
+.PHONY: test test-real test-peers soak tsan coverage
 test: ## every hermetic test, under ASan and UBSan
 	@tools/deps build test
 	$(call configure,dev)
@@ -30,9 +30,16 @@ test-real: ## the suites against a real kube-apiserver and etcd
 	@tools/deps build test real
 	@tools/real-apiserver build >/dev/null
 	@tools/real-apiserver build --version 1.20 >/dev/null
+	@bench/peers/run --build --peers go
 	$(call configure,dev)
 	$(call build,dev)
 	@ctest --preset real --parallel 1
+test-peers: ## the Memcached operators on controller-runtime and kube-rs, on kopper cluster (Rust: minutes, once)
+	@tools/deps build test real
+	@bench/peers/run --build --peers go,rust
+	$(call configure,dev)
+	@cmake --build --preset dev -j$(JOBS) --target peers_test kopper
+	@ctest --test-dir build/dev -L peers -R on_kopper --output-on-failure
 soak: ## 30 minutes of random life and faults against a real server (SECONDS_OF_SOAK=n)
 	@tools/deps build test real
 	@tools/real-apiserver build >/dev/null

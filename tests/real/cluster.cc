@@ -1,6 +1,7 @@
 #include "real/cluster.h"
 
 #include <cerrno>
+#include <csignal>
 #include <cstdio>
 #include <cstdlib>
 #include <cstring>
@@ -10,7 +11,9 @@
 #include <memory>
 #include <optional>
 #include <stdexcept>
+#include <utility>
 
+#include <fcntl.h>
 #include <gmock/gmock.h>
 #include <sys/wait.h>
 #include <unistd.h>
@@ -55,6 +58,27 @@ class TempFile {
   _exit(127);
 }
 
+std::vector<char*> pointers(std::vector<std::string>& words) {
+  std::vector<char*> out;
+  for (auto& word : words) out.push_back(word.data());
+  out.push_back(nullptr);
+  return out;
+}
+
+pid_t spawn(char* const* argv, int in, int out, int err) {
+  const pid_t pid = fork();
+  if (pid < 0) throw std::runtime_error("fork: " + std::string(std::strerror(errno)));
+  if (pid == 0) become(argv, in, out, err);
+  return pid;
+}
+
+int wait_for(pid_t pid) {
+  int status = 0;
+  while (waitpid(pid, &status, 0) < 0 && errno == EINTR) {
+  }
+  return WIFEXITED(status) ? WEXITSTATUS(status) : 128 + WTERMSIG(status);
+}
+
 std::string read_file(const std::string& path) {
   std::ifstream file(path);
   if (!file) throw std::runtime_error("cannot read " + path);
@@ -84,20 +108,47 @@ class Environment : public ::testing::Environment {
 }  // namespace
 
 Output run(std::vector<std::string> command, const std::string& input) {
-  std::vector<char*> argv;
-  for (auto& word : command) argv.push_back(word.data());
-  argv.push_back(nullptr);
+  const std::vector<char*> argv = pointers(command);
   TempFile in, out, err;
   in.write(input);
-  const pid_t pid = fork();
-  if (pid < 0) throw std::runtime_error("fork: " + std::string(std::strerror(errno)));
-  if (pid == 0) become(argv.data(), in.fd(), out.fd(), err.fd());
-  int status = 0;
-  while (waitpid(pid, &status, 0) < 0 && errno == EINTR) {
-  }
-  const int exit = WIFEXITED(status) ? WEXITSTATUS(status) : 128 + WTERMSIG(status);
+  const int exit = wait_for(spawn(argv.data(), in.fd(), out.fd(), err.fd()));
   if (exit == 127) throw std::runtime_error("cannot run " + command.front() + ": " + err.read());
   return {exit, out.read(), err.read()};
+}
+
+Running::Running(std::vector<std::string> command) {
+  int in[2];
+  int out[2];
+  if (pipe2(in, O_CLOEXEC) != 0 || pipe2(out, O_CLOEXEC) != 0)
+    throw std::runtime_error("pipe: " + std::string(std::strerror(errno)));
+  pid_ = spawn(pointers(command).data(), in[0], out[1], out[1]);
+  close(in[0]);
+  close(out[1]);
+  in_ = in[1];
+  out_ = fdopen(out[0], "r");
+}
+
+Running::~Running() {
+  if (pid_ > 0) {
+    kill(pid_, SIGKILL);
+    wait();
+  }
+  std::fclose(out_);
+}
+
+std::optional<std::string> Running::line() {
+  std::string text;
+  for (int c = std::fgetc(out_); c != EOF; c = std::fgetc(out_)) {
+    if (c == '\n') return text;
+    text += static_cast<char>(c);
+  }
+  if (text.empty()) return std::nullopt;
+  return text;
+}
+
+int Running::wait() {
+  close(std::exchange(in_, -1));
+  return wait_for(std::exchange(pid_, -1));
 }
 
 RealCluster::RealCluster() {
@@ -109,6 +160,7 @@ RealCluster::RealCluster() {
     try {
       std::vector<std::string> start{"start", dir_, "--owner", std::to_string(getpid())};
       if (const char* version = std::getenv("KOPPER_REAL_VERSION")) start.insert(start.end(), {"--version", version});
+      if (const char* kopper = std::getenv("KOPPER_REAL_LOCAL")) start.insert(start.end(), {"--kopper", kopper});
       tool(std::move(start));
     } catch (...) {
       std::filesystem::remove_all(dir_);
@@ -116,6 +168,7 @@ RealCluster::RealCluster() {
     }
   }
   env_ = "\n" + read_file(dir_ + "/env");
+  if (const char* chosen = std::getenv("KOPPER_KUBECTL")) kubectl_ = program(chosen);
 }
 
 RealCluster::~RealCluster() {
@@ -134,6 +187,14 @@ std::string RealCluster::value(const std::string& key) const {
 
 bool RealCluster::before(int minor) const { return std::stoi(version().substr(sizeof "v1." - 1)) < minor; }
 
+std::string RealCluster::program(const std::string& kubectl) const {
+  if (kubectl.contains('/')) return kubectl;
+  std::vector<std::string> build{"build"};
+  if (kubectl != "newest") build.insert(build.end(), {"--version", kubectl});
+  const std::string folder = tool(std::move(build)).out;
+  return folder.substr(0, folder.find('\n')) + "/kubectl";
+}
+
 Output RealCluster::tool(std::vector<std::string> args) const {
   args.insert(args.begin(), kTool);
   auto result = run(args);
@@ -148,10 +209,14 @@ void RealCluster::restart_apiserver(std::vector<std::string> more_flags) {
 
 long long RealCluster::compact_etcd() { return std::stoll(tool({"compact", dir_}).out); }
 
-Output RealCluster::kubectl(std::vector<std::string> args, const std::string& input) const {
-  const std::vector<std::string> prefix{"kubectl", "--kubeconfig=" + kubeconfig(), "--cache-dir=" + dir_ + "/kubectl"};
+std::vector<std::string> RealCluster::kubectl_command(std::vector<std::string> args) const {
+  const std::vector<std::string> prefix{kubectl_, "--kubeconfig=" + kubeconfig(), "--cache-dir=" + dir_ + "/kubectl"};
   args.insert(args.begin(), prefix.begin(), prefix.end());
-  return run(std::move(args), input);
+  return args;
+}
+
+Output RealCluster::kubectl(std::vector<std::string> args, const std::string& input) const {
+  return run(kubectl_command(std::move(args)), input);
 }
 
 RealCluster& cluster() {

@@ -1,5 +1,7 @@
 #pragma once
 
+#include <cstdio>
+#include <optional>
 #include <string>
 #include <vector>
 
@@ -16,10 +18,29 @@ struct Output {
 // Throws std::runtime_error only when it cannot be started.
 Output run(std::vector<std::string> command, const std::string& input = "");
 
+// A program that runs beside the test, whose lines are read as they come. Killed when this goes.
+class Running {
+ public:
+  explicit Running(std::vector<std::string> command);
+  ~Running();
+  Running(const Running&) = delete;
+  Running& operator=(const Running&) = delete;
+
+  // The next line of its standard output or error, without its end; waits for it. Nothing: there is no more.
+  std::optional<std::string> line();
+  // Ends its standard input, waits for its end; the exit code as in Output.
+  int wait();
+
+ private:
+  int pid_ = -1;
+  int in_ = -1;
+  std::FILE* out_ = nullptr;
+};
+
 // A kube-apiserver with its etcd, started by tools/real-apiserver on loopback ports. One a test program: it is started
 // before the first test and stopped after the last one, or when the program dies. When it cannot be started, the tests
-// fail. KOPPER_REAL_VERSION=1.20 asks for that server. Set KOPPER_REAL_DIR to a folder given to
-// `tools/real-apiserver start` to use what runs there instead.
+// fail. KOPPER_REAL_VERSION=1.20 asks for that server, KOPPER_REAL_LOCAL=<kopper> for `kopper cluster` instead. Set
+// KOPPER_REAL_DIR to a folder given to `tools/real-apiserver start` to use what runs there.
 class RealCluster {
  public:
   RealCluster();
@@ -43,6 +64,7 @@ class RealCluster {
   std::string kubeconfig() const { return dir_ + "/kubeconfig"; }
   std::string version() const { return value("KUBERNETES_VERSION"); }  // v1.37.1
   bool before(int minor) const;                                        // older than 1.<minor>
+  bool local() const { return value("SERVER") == "kopper"; }           // our own: it has controllers
   std::string etcd_url() const { return value("ETCD"); }
   // A line a token: token,user,uid,"group". Read by restart_apiserver().
   std::string tokens_file() const { return dir_ + "/tokens.csv"; }
@@ -53,15 +75,18 @@ class RealCluster {
   // watch cache here) from one of them is 410 Expired.
   long long compact_etcd();
 
-  // kubectl as the administrator.
+  // kubectl as the administrator: the one on PATH, or $KOPPER_KUBECTL, a path, `newest` or `1.20`, which are built.
   Output kubectl(std::vector<std::string> args, const std::string& input = "") const;
+  std::vector<std::string> kubectl_command(std::vector<std::string> args) const;
 
  private:
   std::string value(const std::string& key) const;  // of the file `env`
+  std::string program(const std::string& kubectl) const;
   Output tool(std::vector<std::string> args) const;
 
   std::string dir_;
   std::string env_;
+  std::string kubectl_ = "kubectl";
   bool owned_ = true;
 };
 
