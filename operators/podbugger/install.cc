@@ -49,7 +49,7 @@ bool lists(const json::Value& answer, std::string_view name) {
 }  // namespace
 
 kopper::Task<> install(client::Client client, kopper::Pod pod, kopper::api::corev1::EphemeralContainer container,
-                       kopper::cache::Cache& cache) {
+                       kopper::cache::Cache& cache) {  // outlives: the manager has it
   const auto resource = client::resource_of<kopper::Pod>();
   const client::RawApi api(client, resource);
   const auto key = kopper::key_of(pod);

@@ -10,7 +10,8 @@ namespace podbugger {
 // one of that name. Servers from 1.22 on show the pod itself at its subresource, older ones a list of their own: which
 // one it is, the answer tells. What became of the pod is in the cache at once.
 kopper::Task<> install(kopper::client::Client client, kopper::Pod pod,
-                       kopper::api::corev1::EphemeralContainer container, kopper::cache::Cache& cache);
+                       kopper::api::corev1::EphemeralContainer container,
+                       kopper::cache::Cache& cache);  // outlives: the manager has it
 
 // What a person can do about a refusal.
 std::string explain(const kopper::Error& error);

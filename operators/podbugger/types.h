@@ -37,7 +37,6 @@ struct PodbuggertoolStatus {
   std::vector<PodOfTool> pods;  // by name, the first hundred
   std::int64_t observedGeneration = 0;
   std::vector<kopper::Condition> conditions;  // Ready, Degraded
-  static constexpr auto rules = kopper::rules(kopper::field<&PodbuggertoolStatus::pods>.list_map({"name"}));
 };
 
 struct Podbuggertool {

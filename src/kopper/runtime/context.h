@@ -62,7 +62,7 @@ class Context {
   }
   // Deletes this child, and not another that was made under its name since; false when it is gone.
   template <api::ObjectType C>
-  Task<bool> remove(const C& child) const {
+  Task<bool> remove(const C& child) const {  // outlives: it is read before this returns
     return run_->remove_one(client::resource_of<C>(), api::key_of(child), child.metadata.uid);
   }
   // Deletes a child of ours; false when there is none.
