@@ -19,6 +19,7 @@ namespace {
 
 constexpr std::string_view kNotProcessed = "NotProcessed";
 constexpr std::size_t kReadBytes = std::size_t{64} << 10U;
+constexpr std::size_t kServerReadBytes = std::size_t{16} << 10U;  // requests are small, and idle connections many
 constexpr std::size_t kWriteBytes = std::size_t{64}
                                     << 10U;  // what one write gathers, and so the memory a slow peer costs
 constexpr std::size_t kKeepBytes = std::size_t{128} << 10U;  // a larger buffer is given back when it is empty
@@ -85,6 +86,26 @@ class HeaderBlock {
 
 }  // namespace
 
+bool Intake::take(std::size_t bytes) {
+  if (bytes > limit - used) return false;
+  used += bytes;
+  return true;
+}
+
+Response Intake::refuse(int status) const {
+  if (refusal) return refusal(status);
+  switch (status) {
+    case 408: return text_response(status, "the request did not arrive in time");
+    case 413:
+    case 431: return text_response(status, "the request is too large");
+    case 417: return text_response(status, "no such expectation can be met");
+    case 429: return text_response(status, "too many requests, please try again later");
+    case 501: return text_response(status, "no such transfer encoding is spoken here");
+    case 505: return text_response(status, "no such version of HTTP is spoken here");
+    default: return text_response(status, "this is not HTTP");
+  }
+}
+
 bool not_processed(const Error& error) { return error.reason == kNotProcessed; }
 
 struct H2Session::Stream {
@@ -140,15 +161,34 @@ struct H2Session::ClientStream final : Stream, Body {
 };
 
 struct H2Session::ServerStream final : Stream {
-  using Stream::Stream;
+  ServerStream(H2Session& s, Intake* i) : Stream(s), since(s.loop_.now()), intake(i) {}
+  ~ServerStream() override { release(); }
+
   Request request;
-  bool too_large = false;
+  int refused = 0;       // the status, when it does not get to the handler
+  rt::TimePoint since;   // it was opened, or the peer took something of the response
+  Intake* intake;        // may be null
+  std::size_t held = 0;  // of it
   bool serving = false;
   bool answered = false;             // all of the response is nghttp2's
   rt::Activity* activity = nullptr;  // the handler's, while it runs
 
   void give_up() {
     if (activity != nullptr && !answered) activity->cancel();
+  }
+  void refuse(int status) {
+    refused = status;
+    request.body = std::string();
+    release();
+  }
+  bool hold(std::size_t bytes) {
+    if (intake == nullptr) return true;
+    if (!intake->take(bytes)) return false;
+    held += bytes;
+    return true;
+  }
+  void release() {
+    if (intake != nullptr) intake->used -= std::exchange(held, 0);
   }
 };
 
@@ -163,7 +203,7 @@ struct H2Session::Callbacks {
     if (session.serving_.size() >= 2 * std::size_t{session.options_.max_streams}) {
       return NGHTTP2_ERR_TEMPORAL_CALLBACK_FAILURE;
     }
-    auto stream = std::make_unique<ServerStream>(session);
+    auto stream = std::make_unique<ServerStream>(session, std::get<H2Server>(session.role_).intake);
     stream->id = frame->hd.stream_id;
     session.streams_[stream->id] = stream.get();
     session.serving_[stream->id] = std::move(stream);
@@ -201,7 +241,7 @@ struct H2Session::Callbacks {
   static void server_header(ServerStream& stream, bool too_large, std::string_view name, std::string_view value) {
     if (stream.serving) return;
     if (too_large) {
-      stream.too_large = true;
+      stream.refuse(431);
     } else if (name == ":method") {
       stream.request.method = value;
     } else if (name == ":path") {
@@ -256,8 +296,14 @@ struct H2Session::Callbacks {
     auto& server = static_cast<ServerStream&>(*stream);
     nghttp2_session_consume_stream(s, id, size);
     if (server.serving) return 0;
-    if (server.request.body.size() + size > session.options_.max_body_bytes) server.too_large = true;
-    if (!server.too_large) server.request.body.append(text(bytes, size));
+    if (server.refused != 0) return 0;
+    if (server.request.body.size() + size > session.options_.max_body_bytes) {
+      server.refuse(413);
+    } else if (!server.hold(size)) {
+      server.refuse(429);
+    } else {
+      server.request.body.append(text(bytes, size));
+    }
     return 0;
   }
 
@@ -288,6 +334,7 @@ struct H2Session::Callbacks {
     const std::size_t taken = std::min(size, stream->outbox.size());
     if (taken > 0) std::memcpy(buffer, stream->outbox.data(), taken);
     stream->outbox.remove_prefix(taken);
+    if (!self(user).client_) static_cast<ServerStream*>(stream)->since = self(user).loop_.now();
     if (stream->outbox.empty()) {
       if (stream->outbox_last) *flags |= NGHTTP2_DATA_FLAG_EOF;
       stream->changed.notify();
@@ -347,6 +394,7 @@ H2Session::H2Session(std::unique_ptr<rt::Stream> stream, std::variant<H2Client, 
   tasks_.spawn(read_loop());
   tasks_.spawn(write_loop());
   tasks_.spawn(keepalive());
+  if (!client_) tasks_.spawn(end_stalled());
 }
 
 H2Session::~H2Session() {
@@ -442,7 +490,7 @@ void H2Session::close(Error error) {
 }
 
 Task<> H2Session::read_loop() {
-  std::string buffer(kReadBytes, '\0');
+  std::string buffer(client_ ? kReadBytes : kServerReadBytes, '\0');
   try {
     while (!closed_) {
       const std::size_t size = co_await stream_->read(buffer);
@@ -468,10 +516,13 @@ Task<> H2Session::write_loop() {
     while (!closed_) {
       gather();
       if (!out_.empty()) {
+        writing_since_ = loop_.now();
         co_await stream_->write(out_);
+        writing_since_.reset();
         continue;
       }
       if (nghttp2_session_want_read(session_.get()) == 0) {  // a GOAWAY was sent or came, and all streams are done
+        writing_since_ = loop_.now();
         co_await stream_->shutdown();
         throw Error(Code::Unavailable, "the connection ended");
       }
@@ -512,6 +563,25 @@ Task<> H2Session::keepalive() {
   }
 }
 
+// A look now and then costs less than a timer for each request.
+Task<> H2Session::end_stalled() {
+  const rt::Duration pause = std::min(options_.request_timeout, options_.stall_timeout) / 4;
+  while (!closed_) {
+    co_await rt::sleep(pause);
+    const rt::TimePoint now = loop_.now();
+    if (writing_since_ && now - *writing_since_ >= options_.stall_timeout) {
+      close(Error(Code::Timeout, "the peer does not read"));
+      co_return;
+    }
+    for (const auto& [id, stream] : streams_) {
+      const auto& server = static_cast<const ServerStream&>(*stream);
+      const bool not_there = !server.serving && now - server.since >= options_.request_timeout;
+      const bool not_taken = !server.outbox.empty() && now - server.since >= options_.stall_timeout;
+      if (not_there || not_taken) reset(server, NGHTTP2_CANCEL);
+    }
+  }
+}
+
 void H2Session::received_headers(ClientStream& stream) {
   if (stream.answered) return;                        // trailers
   if (stream.status >= 100 && stream.status < 200) {  // an interim response: the real one follows
@@ -525,7 +595,7 @@ void H2Session::received_headers(ClientStream& stream) {
 
 // A request is given to the handler when all of it is there, or when it is already too much.
 void H2Session::received_request(ServerStream& stream) {
-  if (stream.serving || !(stream.ended || stream.too_large)) return;
+  if (stream.serving || !(stream.ended || stream.refused != 0)) return;
   stream.serving = true;
   tasks_.spawn(serve(&stream));
 }
@@ -577,8 +647,8 @@ Task<> H2Session::answer(ServerStream* stream) {
   const auto& server = std::get<H2Server>(role_);
   Response response;
   const std::string method = stream->request.method;
-  if (stream->too_large) {
-    response = text_response(stream->header_bytes > options_.max_header_bytes ? 431 : 413, "the request is too large");
+  if (stream->refused != 0) {
+    response = server.intake != nullptr ? server.intake->refuse(stream->refused) : Intake().refuse(stream->refused);
   } else {
     Request request = std::move(stream->request);
     request.peer = server.peer;
@@ -601,6 +671,7 @@ Task<> H2Session::send_body(ServerStream* stream, Body& body, std::optional<std:
     const auto chunk = co_await body.read();
     if (stream->session == nullptr) co_return;
     stream->outbox = chunk.value_or(std::string_view());
+    stream->since = loop_.now();
     // The length tells the last chunk early: it then carries END_STREAM, and no empty frame follows.
     if (length) *length -= std::min<std::uint64_t>(*length, stream->outbox.size());
     stream->outbox_last = !chunk || length == 0U;

@@ -28,8 +28,10 @@ struct H2Options {
   std::uint32_t max_streams = 250;                        // server: that the peer may have open
   std::size_t max_header_bytes = std::size_t{64} << 10U;  // of one message
   std::size_t max_body_bytes = std::size_t{16} << 20U;    // server: of one request
-  rt::Duration ping_after = std::chrono::seconds(30);     // of silence
-  rt::Duration ping_timeout = std::chrono::seconds(15);   // then the peer is dead
+  rt::Duration request_timeout = std::chrono::seconds(60);  // server: until all of a request is there
+  rt::Duration stall_timeout = std::chrono::seconds(120);   // server: of a response that the peer does not take
+  rt::Duration ping_after = std::chrono::seconds(30);       // of silence
+  rt::Duration ping_timeout = std::chrono::seconds(15);     // then the peer is dead
 };
 
 // True when the server said that it did not begin to process the request: sending it again is safe, whatever the
@@ -41,16 +43,30 @@ struct H2Client {
   std::string scheme;
   std::string authority;
 };
-// The server's end: who answers. `handler` outlives the session.
+// What a server takes in at a time, over all its connections, and how it refuses.
+struct Intake {
+  std::size_t limit = SIZE_MAX;  // bytes of the bodies of requests that are not answered yet
+  std::size_t used = 0;
+  // The answer to what the handler does not get to see: 400, 417, 501 and 505 not the HTTP that is spoken here, 408 did
+  // not arrive in time, 413 and 431 too large, 429 beyond the limit. None: plain text.
+  std::function<Response(int status)> refusal;
+
+  bool take(std::size_t bytes);
+  Response refuse(int status) const;
+};
+
+// The server's end: who answers. `handler` and `intake` outlive the session.
 struct H2Server {
   Handler* handler = nullptr;
   std::optional<Peer> peer;
+  Intake* intake = nullptr;  // null: no limit but that of each request
 };
 
 // One HTTP/2 connection, either end of it. Works from construction on, until the peer or an error ends it.
 //   - A stream that nobody reads is held back by its own window and holds nobody else back.
 //   - What is submitted in one turn of the loop leaves in one write.
 //   - Cancelling a request, or dropping its body, resets the stream; so does the peer to a handler: it is cancelled.
+//   - A server gives up streams that stall: requests that do not arrive, responses that are not taken.
 //   - After a GOAWAY the streams it counts in finish, the others throw an Error that is not_processed().
 class H2Session {
  public:
@@ -99,6 +115,7 @@ class H2Session {
   Task<> read_loop();
   Task<> write_loop();
   Task<> keepalive();
+  Task<> end_stalled();
   Task<> serve(ServerStream* stream);
   Task<> answer(ServerStream* stream);
   // outlives: answer() holds the body
@@ -126,6 +143,7 @@ class H2Session {
   std::unordered_map<std::int32_t, std::unique_ptr<ServerStream>> serving_;
   std::vector<std::unique_ptr<char[]>> orphans_;  // headers of requests that were given up before they were sent
   std::string out_;
+  std::optional<rt::TimePoint> writing_since_;
   std::uint64_t reads_ = 0;
   rt::TimePoint last_read_;
   rt::TimePoint idle_since_;

@@ -297,6 +297,79 @@ TEST_F(H2SessionTest, TooMuchIsRefused) {
   EXPECT_EQ(server->open_streams(), 0U);
 }
 
+TEST_F(H2SessionTest, BodiesThatHoldTooMuchTogetherAreRefused) {
+  Intake intake;
+  intake.limit = 1'000;
+  auto [here, there] = rt::pipe(std::size_t{1} << 20U);
+  client = std::make_unique<H2Session>(std::move(here), H2Client{"https", "api.example.com"});
+  server = std::make_unique<H2Session>(std::move(there), H2Server{&handler, {}, &intake});
+  loop.poll();
+  Request request = get("/hold");
+  request.method = "PUT";
+  request.body = std::string(600, 'x');
+  auto& first = start(request);
+  auto& second = start(request);
+  ASSERT_TRUE(second.response);
+  EXPECT_EQ(second.response->status, 429);
+  handler.gate.open();
+  loop.poll();
+  EXPECT_EQ(first.response->status, 200);
+  EXPECT_EQ(intake.used, 0U);
+  EXPECT_EQ(start(request).response->status, 200);
+}
+
+// Frames, as a client would write them that is not ours.
+std::string frame(char type, char flags, std::uint32_t stream, std::string_view payload) {
+  std::string out;
+  for (const unsigned shift : {16U, 8U, 0U}) out += static_cast<char>((payload.size() >> shift) & 0xffU);
+  out += type;
+  out += flags;
+  for (const unsigned shift : {24U, 16U, 8U, 0U}) out += static_cast<char>((stream >> shift) & 0xffU);
+  return out.append(payload);
+}
+
+TEST_F(H2SessionTest, RequestsThatDoNotArriveAreGivenUp) {
+  auto [here, there] = rt::pipe(std::size_t{1} << 20U);
+  server = std::make_unique<H2Session>(std::move(there), H2Server{&handler, {}});
+  tasks.spawn(swallow(here.get()));
+  const std::string headers("\x83\x87\x84\x41\x01h", 6);  // POST https / with the authority "h"
+  loop.run(here->write("PRI * HTTP/2.0\r\n\r\nSM\r\n\r\n" + frame(4, 0, 0, "") + frame(1, 4, 1, headers) +
+                       frame(0, 0, 1, "half") + frame(1, 0, 3, headers)));  // the second one's headers go on
+  loop.poll();
+  EXPECT_EQ(server->open_streams(), 2U);
+  for (int i = 0; i < 8; ++i) {
+    loop.run(here->write(frame(9, 0, 3, "")));  // it shows that it lives, and sends nothing
+    loop.advance(9s);
+  }
+  EXPECT_EQ(server->open_streams(), 0U);
+  EXPECT_EQ(handler.requests, 0);
+}
+
+TEST_F(H2SessionTest, ResponsesThatAreNotTakenAreGivenUp) {
+  connect({}, {.stream_window = 1'000});
+  start(get("/stream"), false);
+  auto& watch = start(get("/hold"));
+  EXPECT_EQ(server->open_streams(), 2U);
+  for (int i = 0; i < 8; ++i) loop.advance(20s);
+  EXPECT_EQ(server->open_streams(), 1U);  // one that has nothing to say may wait
+  EXPECT_FALSE(watch.error);
+}
+
+TEST_F(H2SessionTest, APeerThatDoesNotReadIsGivenUp) {
+  auto [here, there] = rt::pipe(1'000);
+  server = std::make_unique<H2Session>(std::move(there), H2Server{&handler, {}});
+  const std::string headers("\x82\x87\x04\x07/stream\x41\x01h", 14);
+  const std::string window("\x00\x04\x7f\xff\xff\xff", 6);
+  loop.run(here->write("PRI * HTTP/2.0\r\n\r\nSM\r\n\r\n" + frame(4, 0, 0, window) + frame(1, 5, 1, headers)));
+  loop.poll();
+  EXPECT_EQ(handler.requests, 1);
+  for (int i = 0; i < 14 && !server->closed(); ++i) {
+    loop.run(here->write(frame(2, 0, 1, std::string_view("\0\0\0\0\x10", 5))));  // PRIORITY: it lives
+    loop.advance(10s);
+  }
+  EXPECT_TRUE(server->closed());
+}
+
 TEST_F(H2SessionTest, AResponseWithTooLargeHeadersIsAnError) {
   connect({}, {.max_header_bytes = 60});
   auto& call = start(get("/echo"));

@@ -31,20 +31,51 @@ Request to_request(H1Head head, std::optional<Peer> peer) {
   return request;
 }
 
-// False when there is more than `limit`. outlives: serve_h1() holds the reader
-Task<bool> read_body(H1Reader& reader, std::string* body, std::size_t limit) {
+// What must be right before anything is done with a request: who reads it otherwise than the proxy in front of us would
+// take its body for the next request. 0, or the status with which it is refused.
+int objection(const H1Head& head, std::size_t max_body) {
+  const std::size_t hosts = head.headers.all("host").size();
+  if (hosts > 1 || (hosts == 0 && head.version >= 11)) return 400;
+  const auto encodings = head.headers.all("transfer-encoding");
+  if (encodings.size() > 1 || (encodings.size() == 1 && !same_name(encodings[0], "chunked"))) return 501;
+  const auto expected = head.headers.get("expect");
+  if (expected && !same_name(*expected, "100-continue")) return 417;
+  return detail::content_length(head.headers).value_or(0) > max_body ? 413 : 0;
+}
+
+// The body of one request, and the part of the intake that it holds.
+struct Held {
+  explicit Held(Intake& i) : intake(i) {}
+  Held(const Held&) = delete;
+  Held& operator=(const Held&) = delete;
+  ~Held() { intake.used -= bytes; }
+
+  Intake& intake;
+  std::size_t bytes = 0;
+};
+
+// 0, or the status with which it is refused. outlives: serve_h1() holds the reader
+Task<int> read_body(H1Reader& reader, std::string* body, std::size_t limit, Held* held) {
   while (const auto piece = co_await reader.body()) {
-    if (piece->size() > limit - body->size()) co_return false;
+    if (piece->size() > limit - body->size()) co_return 413;
+    if (!held->intake.take(piece->size())) co_return 429;
+    held->bytes += piece->size();
     body->append(*piece);
   }
-  co_return true;
+  co_return 0;
 }
 
 struct Exchange {
   std::string method;
   bool chunks_allowed = true;  // HTTP/1.1: not 1.0
   bool keep_alive = true;      // in: whether the client wants it; out: whether it is so
+  rt::Duration patience{0};    // with a client that does not read
 };
+
+Task<> write(rt::Stream* stream, const std::string& bytes, rt::Duration patience) {  // outlives: awaited at once
+  auto writing = stream->write(bytes);
+  co_await rt::timeout(patience, std::move(writing));
+}
 
 // The head goes out before the first piece of a body of unknown length: a watch may be silent for long.
 Task<> write_response(rt::Stream* stream, Response response, Exchange* exchange) {
@@ -54,7 +85,7 @@ Task<> write_response(rt::Stream* stream, Response response, Exchange* exchange)
   if (has_body && !length && !chunked) exchange->keep_alive = false;  // the end of the connection is that of the body
   std::string out = detail::response_head(response, chunked, exchange->keep_alive);
   if (!has_body || !length) {
-    co_await stream->write(out);
+    co_await write(stream, out, exchange->patience);
     out.clear();
   }
   if (!has_body) co_return;
@@ -66,11 +97,11 @@ Task<> write_response(rt::Stream* stream, Response response, Exchange* exchange)
     out.append(*piece);
     if (chunked) out.append("\r\n");
     if (length && sent < *length && out.size() < kMaxWrite) continue;
-    co_await stream->write(out);
+    co_await write(stream, out, exchange->patience);
     out.clear();
   }
   if (chunked) out = "0\r\n\r\n";
-  if (!out.empty()) co_await stream->write(out);
+  if (!out.empty()) co_await write(stream, out, exchange->patience);
   if (length && sent != *length) throw Error(Code::Internal, "a body is not as long as its content-length says");
 }
 
@@ -87,33 +118,38 @@ Task<> look_out(H1Reader* reader, rt::Scope* scope) {
   if (ended) scope->cancel();
 }
 
-Task<> refuse(rt::Stream* stream, int status, std::string text) {
-  Exchange exchange;
-  exchange.keep_alive = false;
-  auto response = text_response(status, std::move(text));
-  auto writing = write_response(stream, std::move(response), &exchange);
-  co_await writing;
+// A client that still sends would be told of a broken connection, and would not get to read the answer.
+Task<> let_it_send(rt::Stream* stream) {
+  constexpr std::size_t kEnough = std::size_t{64} << 20U;
+  std::string buffer(std::size_t{16} << 10U, '\0');
+  for (std::size_t dropped = 0; dropped < kEnough;) {
+    const std::size_t size = co_await stream->read(buffer);
+    if (size == 0) co_return;
+    dropped += size;
+  }
 }
 
 }  // namespace
 
 Server::Server(rt::Listener listener, Handler& handler, ServerOptions options)
     : handler_(handler), options_(std::move(options)), listener_(std::move(listener)) {
+  intake_.limit = options_.max_bodies;
+  intake_.refusal = options_.refusal;
   tasks_.spawn(accept_loop());
 }
 
 Task<> Server::accept_loop() {
   while (!stopping_) {
-    if (connections_.size() >= options_.max_connections) {
-      co_await fewer_.wait();
-      continue;
-    }
     std::unique_ptr<rt::Stream> stream;
     std::optional<Error> failure;
     try {
       stream = co_await listener_.accept();
     } catch (const Error& error) {
       failure = error;
+    }
+    while (stream && !stopping_ && connections_.size() >= options_.max_connections) {
+      close_longest_idle();
+      co_await fewer_.wait();
     }
     if (stream) {
       tasks_.spawn(serve(std::move(stream)));
@@ -128,6 +164,7 @@ Task<> Server::accept_loop() {
 
 Task<> Server::serve(std::unique_ptr<rt::Stream> stream) {
   const auto connection = connections_.emplace(connections_.end());
+  connection->since = rt::Loop::current().now();
   try {
     rt::Activity& caller = co_await rt::this_activity();
     rt::Activity activity(&caller);
@@ -141,6 +178,21 @@ Task<> Server::serve(std::unique_ptr<rt::Stream> stream) {
   }
   connections_.erase(connection);
   fewer_.notify();
+}
+
+void Server::close_longest_idle() {
+  Connection* longest = nullptr;
+  for (Connection& connection : connections_) {
+    if (!connection.idle() || connection.activity == nullptr) continue;
+    if (longest == nullptr || connection.idle_since() < longest->idle_since()) longest = &connection;
+  }
+  if (longest != nullptr) longest->activity->cancel();
+}
+
+void Server::becomes_idle(Connection& connection) {
+  connection.waiting = connection.session == nullptr;
+  connection.since = rt::Loop::current().now();
+  if (connections_.size() >= options_.max_connections) fewer_.notify();
 }
 
 Task<> Server::serve_connection(Connection* connection, std::unique_ptr<rt::Stream> stream) {
@@ -159,57 +211,86 @@ Task<> Server::serve_connection(Connection* connection, std::unique_ptr<rt::Stre
 }
 
 Task<> Server::serve_h2(Connection* connection, std::unique_ptr<rt::Stream> stream, std::optional<Peer> peer) {
-  H2Server role{&handler_, std::move(peer)};
+  H2Server role{&handler_, std::move(peer), &intake_};
   H2Session session(std::move(stream), std::move(role), options_.h2);
   session.on_change([connection] { connection->wake.notify(); });
   struct IdleTimer final : rt::Timer {
     explicit IdleTimer(H2Session& s) : session(s) {}
-    void on_timer() override { session.goaway(); }
+    void on_timer() override {
+      if (session.open_streams() == 0) session.goaway();  // else it is armed again when they end
+    }
     H2Session& session;
   } idle(session);
+  struct Shown {  // to those who look for an idle connection, while there is a session
+    Shown(Connection* c, H2Session* s) : connection(c) { connection->session = s; }
+    ~Shown() { connection->session = nullptr; }
+    Shown(const Shown&) = delete;
+    Shown& operator=(const Shown&) = delete;
+    Connection* connection;
+  } const shown(connection, &session);
   while (!session.closed()) {
     if (stopping_) session.goaway();
     if (session.open_streams() > 0) {
       idle.disarm();
-    } else if (!idle.armed()) {
-      idle.arm_in(options_.idle_timeout);
+    } else {
+      if (!idle.armed()) idle.arm_in(options_.idle_timeout);
+      becomes_idle(*connection);
     }
     co_await connection->wake.wait();
   }
+}
+
+// Says why, lets the client finish what it sends for a while, and closes the connection.
+Task<> Server::refuse(std::unique_ptr<rt::Stream> stream, int status) {
+  Exchange exchange;
+  exchange.keep_alive = false;
+  exchange.patience = options_.header_timeout;
+  auto writing = write_response(stream.get(), intake_.refuse(status), &exchange);
+  co_await writing;
+  co_await rt::timeout(options_.header_timeout, stream->shutdown());
+  co_await rt::timeout(options_.header_timeout, let_it_send(stream.get()));
 }
 
 Task<> Server::serve_h1(Connection* connection, std::unique_ptr<rt::Stream> stream, std::optional<Peer> peer) {
   H1Reader reader(*stream, H1Reader::Kind::Requests, options_.h2.max_header_bytes);
   for (bool first = true; !stopping_; first = false) {
     std::optional<H1Head> head;
-    std::optional<Error> bad;
+    int refused = 0;
+    becomes_idle(*connection);
     try {
-      connection->idle = true;
       if (!first) co_await rt::timeout(options_.idle_timeout, reader.wait_for_data());
       head = co_await rt::timeout(options_.header_timeout, reader.head());
-      connection->idle = false;
     } catch (const Error& error) {
       if (error.code != Code::Invalid) throw;
-      bad = error;
+      refused = error.http_status;
     }
-    if (bad) {
-      co_await refuse(stream.get(), 400, bad->what());
+    connection->waiting = false;
+    if (head) refused = objection(*head, options_.h2.max_body_bytes);
+    if (refused != 0) {
+      auto refusing = refuse(std::move(stream), refused);
+      co_await refusing;
       co_return;
     }
     if (!head) co_return;
-    Exchange exchange{head->method, head->version >= 11, head->keep_alive};
+    Exchange exchange{head->method, head->version >= 11, head->keep_alive, options_.h2.stall_timeout};
     Request request = to_request(std::move(*head), peer);
     if (wants_websocket(request)) {
       auto serving = serve_websocket(std::move(stream), reader.take_rest(), std::move(request));
       co_await serving;
       co_return;
     }
-    if (same_name(request.headers.get("expect").value_or(""), "100-continue")) {
-      co_await stream->write("HTTP/1.1 100 Continue\r\n\r\n");
+    Held held(intake_);
+    try {
+      if (request.headers.get("expect")) co_await stream->write("HTTP/1.1 100 Continue\r\n\r\n");
+      auto reading = read_body(reader, &request.body, options_.h2.max_body_bytes, &held);
+      refused = co_await rt::timeout(options_.h2.request_timeout, std::move(reading));
+    } catch (const Error& error) {
+      if (error.code != Code::Invalid && error.code != Code::Timeout) throw;
+      refused = error.code == Code::Timeout ? 408 : 400;
     }
-    const bool complete = co_await read_body(reader, &request.body, options_.h2.max_body_bytes);
-    if (!complete) {
-      co_await refuse(stream.get(), 413, "the request is too large");
+    if (refused != 0) {
+      auto refusing = refuse(std::move(stream), refused);
+      co_await refusing;
       co_return;
     }
     if (stopping_) exchange.keep_alive = false;
@@ -234,6 +315,7 @@ Task<> Server::serve_websocket(std::unique_ptr<rt::Stream> stream, std::string r
   if (refused) {
     Exchange exchange;
     exchange.keep_alive = false;
+    exchange.patience = options_.h2.stall_timeout;
     auto writing = write_response(stream.get(), detail::refusal(*refused), &exchange);
     co_await writing;
     co_await stream->shutdown();
@@ -249,7 +331,7 @@ Task<> Server::stop(rt::Duration grace) {
   stopping_ = true;
   listener_.close();
   for (auto& connection : connections_) {
-    if (connection.idle && connection.activity != nullptr) connection.activity->cancel();
+    if (connection.waiting && connection.activity != nullptr) connection.activity->cancel();
     connection.wake.notify();
   }
   struct Deadline final : rt::Timer {

@@ -22,10 +22,13 @@ struct ServerOptions {
   // None: plain HTTP/1.1.
   std::function<rt::TlsContext()> tls;
 
-  std::size_t max_connections = 1000;                      // the next one waits to be accepted
+  // The next one takes the place of the one that is idle for longest, or waits to be accepted.
+  std::size_t max_connections = 1000;
   rt::Duration header_timeout = std::chrono::seconds(10);  // for the TLS handshake, and for each request's headers
   rt::Duration idle_timeout = std::chrono::seconds(120);   // between requests
-  H2Options h2;                                            // its limits on headers and bodies hold for HTTP/1.1 too
+  H2Options h2;                                            // its limits and time-outs hold for HTTP/1.1 too
+  std::size_t max_bodies = std::size_t{256} << 20U;        // Intake::limit
+  std::function<Response(int status)> refusal;             // Intake::refusal
   WebSocketOptions websocket;
 };
 
@@ -50,7 +53,12 @@ class Server {
   struct Connection {
     detail::Signal wake;  // stopping, or its session changed
     rt::Activity* activity = nullptr;
-    bool idle = false;  // HTTP/1.1 and between requests: may be cut off
+    H2Session* session = nullptr;
+    bool waiting = false;  // HTTP/1.1 and between requests
+    rt::TimePoint since;   // when that began
+
+    bool idle() const { return session != nullptr ? session->open_streams() == 0 : waiting; }
+    rt::TimePoint idle_since() const { return session != nullptr ? session->idle_since() : since; }
   };
 
   Task<> accept_loop();
@@ -58,6 +66,9 @@ class Server {
   Task<> serve_connection(Connection* connection, std::unique_ptr<rt::Stream> stream);
   Task<> serve_h2(Connection* connection, std::unique_ptr<rt::Stream> stream, std::optional<Peer> peer);
   Task<> serve_h1(Connection* connection, std::unique_ptr<rt::Stream> stream, std::optional<Peer> peer);
+  Task<> refuse(std::unique_ptr<rt::Stream> stream, int status);
+  void close_longest_idle();
+  void becomes_idle(Connection& connection);
   Task<> serve_websocket(std::unique_ptr<rt::Stream> stream, std::string rest, Request request);
 
   // constant after construction
@@ -67,8 +78,9 @@ class Server {
   // this loop only
   rt::Listener listener_;
   std::list<Connection> connections_;
+  Intake intake_;
   bool stopping_ = false;
-  detail::Signal fewer_;  // connections
+  detail::Signal fewer_;  // connections, or one more that is idle
   rt::Scope tasks_;
 };
 

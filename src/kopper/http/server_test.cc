@@ -351,19 +351,76 @@ Task<std::string> raw(std::uint16_t port, std::string text) {
 TEST_F(ServerTest, Http1RawMessages) {
   ServerOptions options;
   options.h2.max_header_bytes = 1000;
-  options.h2.max_body_bytes = 10;
   serve(Speak::Plain, options);
   const auto port = server->port();
-  EXPECT_THAT(loop.run(raw(port, "nonsense\r\n\r\n")), StartsWith("HTTP/1.1 400 Bad Request\r\n"));
-  EXPECT_THAT(loop.run(raw(port, "GET / HTTP/1.1\r\nx: " + std::string(1000, 'x') + "\r\n\r\n")),
-              StartsWith("HTTP/1.1 400"));
-  EXPECT_THAT(loop.run(raw(port, "PUT / HTTP/1.1\r\nContent-Length: 11\r\n\r\n0123456789x")),
-              StartsWith("HTTP/1.1 413"));
-  EXPECT_THAT(loop.run(raw(port, "GET /a HTTP/1.1\r\n\r\nGET /b HTTP/1.1\r\nConnection: close\r\n\r\n")),
+  const auto answer = [&](const std::string& text) { return loop.run(raw(port, text)); };
+  EXPECT_THAT(answer("nonsense\r\n\r\n"), StartsWith("HTTP/1.1 400 Bad Request\r\n"));
+  EXPECT_THAT(answer("GET / HTTP/1.1\r\nx: " + std::string(1000, 'x') + "\r\n\r\n"), StartsWith("HTTP/1.1 431"));
+  EXPECT_THAT(answer("GET / HTTP/3.0\r\n\r\n"), StartsWith("HTTP/1.1 505"));
+  EXPECT_THAT(answer("GET /a HTTP/1.1\r\nHost: h\r\n\r\nGET /b HTTP/1.1\r\nHost: h\r\nConnection: close\r\n\r\n"),
               ::testing::AllOf(HasSubstr("GET /a "), HasSubstr("GET /b ")));
   handler.gate.open();
   const auto old = loop.run(raw(port, "GET /watch HTTP/1.0\r\n\r\n"));
   EXPECT_THAT(old, ::testing::EndsWith("\r\n\r\n" + std::string(20, 'x')));
+}
+
+TEST_F(ServerTest, Http1RequestsThatOthersMayReadOtherwiseAreRefused) {
+  ServerOptions options;
+  options.h2.max_body_bytes = 10;
+  serve(Speak::Plain, options);
+  const auto answer = [&](const std::string& headers, const std::string& body = "") {
+    return loop.run(raw(server->port(), "PUT / HTTP/1.1\r\n" + headers + "\r\n" + body));
+  };
+  EXPECT_THAT(answer(""), StartsWith("HTTP/1.1 400"));
+  EXPECT_THAT(answer("Host: a\r\nHost: b\r\n"), StartsWith("HTTP/1.1 400"));
+  EXPECT_THAT(answer("Host: h\r\nContent-Length: 1\r\nContent-Length: 2\r\n", "ab"), StartsWith("HTTP/1.1 400"));
+  EXPECT_THAT(answer("Host: h\r\nContent-Length: -1\r\n"), StartsWith("HTTP/1.1 400"));
+  EXPECT_THAT(answer("Host: h\r\nContent-Length: 1\r\nTransfer-Encoding: chunked\r\n", "0\r\n\r\n"),
+              StartsWith("HTTP/1.1 400"));
+  for (const char* encoding : {"xchunked", "identity", "gzip, chunked", "chunked\r\nTransfer-Encoding: identity"})
+    EXPECT_THAT(answer(fmt::format("Host: h\r\nTransfer-Encoding: {}\r\n", encoding), "0\r\n\r\n"),
+                ::testing::AnyOf(StartsWith("HTTP/1.1 501"), StartsWith("HTTP/1.1 400")))
+        << encoding;
+  EXPECT_THAT(answer("Host: h\r\nTransfer-Encoding: chunked\r\n", "zz\r\n"), StartsWith("HTTP/1.1 400"));
+  EXPECT_THAT(answer("Host: h\r\nExpect: miracles\r\n"), StartsWith("HTTP/1.1 417"));
+  EXPECT_EQ(handler.requests, 0);
+}
+
+TEST_F(ServerTest, Http1BodiesThatAreTooLargeAreRefused) {
+  ServerOptions options;
+  options.h2.max_body_bytes = 10;
+  options.max_bodies = 5;
+  options.refusal = [](int status) { return text_response(status, fmt::format("no, {}", status)); };
+  serve(Speak::Plain, options);
+  const auto answer = [&](const std::string& rest) {
+    return loop.run(raw(server->port(), "PUT / HTTP/1.1\r\nHost: h\r\nConnection: close\r\n" + rest));
+  };
+  EXPECT_THAT(answer("Content-Length: 11\r\n\r\n0123456789x"), StartsWith("HTTP/1.1 413"));
+  EXPECT_THAT(answer("Content-Length: 11\r\nExpect: 100-continue\r\n\r\n"), StartsWith("HTTP/1.1 413"));
+  EXPECT_THAT(answer("Transfer-Encoding: chunked\r\n\r\nb\r\n0123456789x\r\n"), StartsWith("HTTP/1.1 413"));
+  EXPECT_THAT(answer("Content-Length: 6\r\n\r\n012345"), HasSubstr("no, 429"));
+  EXPECT_THAT(answer("Content-Length: 5\r\n\r\n01234"), StartsWith("HTTP/1.1 200"));
+  EXPECT_THAT(answer("Content-Length: 5\r\n\r\n01234"), StartsWith("HTTP/1.1 200"));  // nothing is held any more
+}
+
+TEST_F(ServerTest, Http1BodiesThatDoNotComeAreNotWaitedFor) {
+  ServerOptions options;
+  options.h2.request_timeout = 5ms;
+  serve(Speak::Plain, options);
+  EXPECT_THAT(loop.run(raw(server->port(), "PUT / HTTP/1.1\r\nHost: h\r\nContent-Length: 5\r\n\r\n012")),
+              StartsWith("HTTP/1.1 408"));
+  EXPECT_EQ(handler.requests, 0);
+}
+
+TEST_F(ServerTest, Http1ResponsesThatAreNotTakenAreGivenUp) {
+  ServerOptions options;
+  options.h2.stall_timeout = 5ms;
+  serve(Speak::Plain, options);
+  auto stream = loop.run(rt::connect_tcp("127.0.0.1", server->port()));
+  loop.run(stream->write("GET /stream HTTP/1.1\r\nHost: h\r\n\r\n"));
+  until([&] { return handler.chunks_read > 0; });
+  until([&] { return server->connections() == 0; });
+  EXPECT_LT(handler.chunks_read, 1000);
 }
 
 TEST_F(ServerTest, SlowHeadersAreNotWaitedFor) {
@@ -388,6 +445,43 @@ TEST_F(ServerTest, ConnectionsAreLimited) {
   handler.gate.open();
   until([&] { return all_done(); });
   EXPECT_EQ(second.body, "GET /hold ");
+}
+
+TEST_F(ServerTest, WhoIsIdleForLongestMakesRoom) {
+  ServerOptions options;
+  options.max_connections = 3;
+  serve(Speak::Http2, options);
+  connect();
+  EXPECT_TRUE(call(get("/echo")).body);  // idle from now on
+  std::vector<std::unique_ptr<Handler>> others;
+  for (int i = 0; i < 2; ++i) {
+    others.push_back(make_client(client_options()));
+    auto& held = calls.emplace_back();
+    tasks.spawn(perform(others.back().get(), get("/hold"), &held, true));
+    until([&] { return handler.running == i + 1; });
+  }
+  EXPECT_EQ(server->connections(), 3U);
+  others.push_back(make_client(client_options()));
+  auto& newcomer = calls.emplace_back();
+  tasks.spawn(perform(others.back().get(), get("/echo"), &newcomer, true));
+  until([&] { return newcomer.done(); });
+  EXPECT_EQ(newcomer.body, "GET /echo ");
+  EXPECT_EQ(handler.running, 2);
+  EXPECT_EQ(call(get("/echo")).body, "GET /echo ");  // on a new connection
+  handler.gate.open();
+  until([&] { return all_done(); });
+}
+
+TEST_F(ServerTest, AWatchKeepsItsConnection) {
+  ServerOptions options;
+  options.idle_timeout = 1ms;
+  serve(Speak::Http2, options);
+  connect();
+  auto& watching = start(get("/watch"), false);
+  until([&] { return watching.response.has_value(); });
+  loop.run(rt::sleep(5ms));  // the timer that was set before it began
+  EXPECT_TRUE(call(get("/echo")).body);
+  EXPECT_EQ(server->connections(), 1U);
 }
 
 TEST_F(ServerTest, WebSocketEchoes) {

@@ -2,9 +2,11 @@
 
 #include <cerrno>
 #include <cstdlib>
+#include <utility>
 
 #include <fcntl.h>
 #include <fmt/format.h>
+#include <sys/resource.h>
 #include <sys/stat.h>
 #include <unistd.h>
 
@@ -98,5 +100,13 @@ const std::string& RotatedFile::read() {
 }
 
 bool RotatedFile::changed() const { return !stamp_ || file_stamp(path_) != stamp_; }
+
+std::size_t raise_open_files() noexcept {
+  rlimit limit{};
+  if (::getrlimit(RLIMIT_NOFILE, &limit) != 0) return 0;
+  const rlim_t before = std::exchange(limit.rlim_cur, limit.rlim_max);
+  if (::setrlimit(RLIMIT_NOFILE, &limit) != 0) limit.rlim_cur = before;
+  return limit.rlim_cur;
+}
 
 }  // namespace kopper::rt

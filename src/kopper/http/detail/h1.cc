@@ -28,6 +28,14 @@ void append_header(std::string& out, std::string_view name, std::string_view val
   out.append(name).append(": ").append(value).append("\r\n");
 }
 
+Error bad_head(const error_code& error) {
+  Error out(Code::Invalid, "HTTP/1.1: " + error.message());
+  out.http_status = error == beast::http::error::header_limit  ? 431
+                    : error == beast::http::error::bad_version ? 505
+                                                               : 400;
+  return out;
+}
+
 }  // namespace
 
 // What of Beast's parser we use, for requests and responses alike.
@@ -144,7 +152,7 @@ Task<std::optional<H1Head>> H1Reader::head(bool no_body) {
     error_code error;
     consumed_ += parser_->put(std::string_view(buffer_).substr(consumed_, size_ - consumed_), error);
     more = error == beast::http::error::need_more;
-    if (error && !more) throw Error(Code::Invalid, "HTTP/1.1: " + error.message());
+    if (error && !more) throw bad_head(error);
   }
   co_return parser_->take_head();
 }

@@ -24,7 +24,8 @@ struct H1Head {
 };
 
 // Reads messages from a stream, one after the other: head(), then body() until it has nothing more. Throws
-// Error{Invalid} when the bytes are no HTTP, Error{Unavailable} when they end too early.
+// Error{Invalid} when the bytes are no HTTP (with the status that says so: 400, 431 or 505), Error{Unavailable} when
+// they end too early.
 class H1Reader {
  public:
   enum class Kind : std::uint8_t { Requests, Responses };
