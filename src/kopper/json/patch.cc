@@ -107,7 +107,10 @@ class Patcher {
 
   bool replace(Value value) {
     Value* found = path_.find(root_);
-    if (found == nullptr) return fail("nothing there");
+    if (found == nullptr) {
+      const Value* parent = limits_.replace_adds && !path_.tokens().empty() ? parent_of(path_) : nullptr;
+      return parent != nullptr && parent->is_object() ? add(std::move(value)) : fail("nothing there");
+    }
     if (path_.tokens().size() + depth_of(value) > limits_.depth) return fail("nested too deep");
     *found = std::move(value);
     return true;

@@ -12,6 +12,7 @@ struct PatchLimits {
   std::size_t operations = 10'000;
   std::size_t copied_bytes = std::size_t{3} << 20U;  // by all "copy" operations together
   std::size_t depth = 256;                           // of the result
+  bool replace_adds = false;                         // "replace" may name a member that is not there
 };
 
 // Applies a JSON patch (RFC 6902): an array of add, remove, replace, move, copy and test. All or nothing. A failure

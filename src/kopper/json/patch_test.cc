@@ -91,5 +91,16 @@ TEST(Patch, RefusesTooManyOperations) {
   EXPECT_TRUE(apply_patch(Object{}, operations, {.operations = 3}).has_value());
 }
 
+TEST(Patch, ReplaceMayAddWhenAsked) {
+  const Value object = *parse(R"({"a":{},"list":[1]})");
+  PatchLimits limits;
+  limits.replace_adds = true;
+  const Value patch = *parse(R"([{"op":"replace","path":"/a/b","value":2}])");
+  EXPECT_FALSE(apply_patch(object, patch));
+  EXPECT_EQ(dump(*apply_patch(object, patch, limits)), R"({"a":{"b":2},"list":[1]})");
+  EXPECT_FALSE(apply_patch(object, *parse(R"([{"op":"replace","path":"/none/b","value":2}])"), limits));
+  EXPECT_FALSE(apply_patch(object, *parse(R"([{"op":"replace","path":"/list/5","value":2}])"), limits));
+}
+
 }  // namespace
 }  // namespace kopper::json

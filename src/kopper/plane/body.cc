@@ -1,7 +1,6 @@
 #include "kopper/plane/body.h"
 
 #include <algorithm>
-#include <charconv>
 #include <iterator>
 
 #include <fmt/format.h>
@@ -10,13 +9,12 @@
 #include "kopper/json/yaml.h"
 #include "kopper/plane/behaviour.h"
 #include "kopper/plane/go_syntax.h"
+#include "kopper/plane/parameters.h"
 #include "kopper/plane/proto/decode.h"
 #include "kopper/plane/render.h"
 
 namespace kopper::plane {
 namespace {
-
-constexpr std::size_t kMaxBody = std::size_t{3} << 20U;  // kube-apiserver's
 
 // The first bytes of what could not be read, for the error.
 std::string summary(std::string_view body) {
@@ -66,20 +64,21 @@ std::string_view go_kind(const json::Value& value) {
 
 // `duplicates`: of JSON, where a key came twice; the last one counts.
 json::Value read(const Call& call, const Resource* as, std::vector<std::string>& duplicates) {
-  if (call.request.body.size() > kMaxBody)
-    throw too_large(fmt::format("Request entity too large: limit is {}", kMaxBody));
+  check_size(call);
   const std::string type = media_type(call.header("content-type"));
   if (type == "application/yaml") {
     json::YamlLimits limits;
     limits.depth = 128;
     auto documents = json::parse_yaml(call.request.body, limits);
     if (!documents) throw unrecognized(call, as, go_yaml_error(documents.error().what));
-    if (documents->size() != 1) throw bad_request("the body must be one YAML document");
-    return std::move(documents->front().value);
+    if (documents->empty()) return nullptr;
+    return std::move(documents->front().value);  // what follows the first is not looked at
   }
   const bool protobuf = as == nullptr || !as->custom;  // custom resources have none
   if (protobuf && type == proto::kMediaType) return read_protobuf(call, as);
-  if (!type.empty() && type != "application/json" && !type.ends_with("+json"))
+  const bool json =
+      type.empty() ? call.header("content-type").empty() : type == "application/json" || type.ends_with("+json");
+  if (!json)
     throw unsupported_media_type(
         fmt::format("the body of the request was in an unknown format - accepted media types include: "
                     "application/json, application/yaml{}{}",
@@ -96,6 +95,13 @@ json::Value read(const Call& call, const Resource* as, std::vector<std::string>&
         "json: cannot unmarshal {} into Go value of type struct {{ APIVersion string "
         "\"json:\\\"apiVersion,omitempty\\\"\"; Kind string \"json:\\\"kind,omitempty\\\"\" }}",
         go_kind(*value));
+  }
+  for (const char* name : {"kind", "apiVersion"}) {
+    if (!problem.empty() || !value->is_object()) break;
+    const json::Value& given = std::as_const(*value)[name];
+    if (!given.is_null() && !given.is_string())
+      problem = fmt::format("json: cannot unmarshal {} into Go struct field .{} of type string",
+                            given.is_object() ? "object" : go_kind(given), name);
   }
   if (!problem.empty()) throw unrecognized(call, as, "couldn't get version/kind; json parse error: " + problem);
   return std::move(*value);
@@ -137,6 +143,11 @@ void check_custom_type(Call& call, const Resource& resource, const json::Value& 
 }
 
 }  // namespace
+
+void check_size(const Call& call) {
+  if (call.request.body.size() > kMaxBody)
+    throw too_large(fmt::format("Request entity too large: limit is {}", kMaxBody));
+}
 
 json::Value read_body(const Call& call) {
   std::vector<std::string> duplicates;
@@ -188,21 +199,14 @@ json::Value read_delete_options(const Call& call) {
   json::Value out{json::Object()};
   if (!call.request.body.empty()) {
     out = read_body(call);
+    if (out.is_null()) out = json::Object();
     if (!out.is_object()) throw bad_request("the body must be DeleteOptions");
     if (const std::string_view kind = out.text("kind"); !kind.empty() && kind != "DeleteOptions")
       throw bad_request(
           fmt::format("no kind \"{}\" is registered for version \"{}\" in scheme \"pkg/runtime/scheme.go:111\"", kind,
                       out.text("apiVersion")));
   }
-  const auto number = [&](const char* name) {
-    const auto text = call.info.text(name);
-    if (!text) return;
-    std::int64_t value = 0;
-    const auto [end, error] = std::from_chars(text->data(), text->data() + text->size(), value);
-    if (error != std::errc()) throw bad_request(fmt::format("strconv.ParseInt: parsing \"{}\": invalid syntax", *text));
-    out[name] = value;
-  };
-  number("gracePeriodSeconds");
+  if (const auto grace = number(call.info, "gracePeriodSeconds")) out["gracePeriodSeconds"] = *grace;
   if (const auto policy = call.info.text("propagationPolicy")) out["propagationPolicy"] = *policy;
   if (const auto orphan = call.info.text("orphanDependents")) out["orphanDependents"] = *orphan == "true";
   if (const auto dry = call.info.text("dryRun")) out["dryRun"] = json::Array{*dry};

@@ -1,5 +1,6 @@
 #pragma once
 
+#include <cstddef>
 #include <string>
 #include <string_view>
 #include <vector>
@@ -11,6 +12,11 @@ namespace kopper::plane {
 
 // "application/json; charset=utf-8" → "application/json"
 std::string media_type(std::string_view content_type);
+
+constexpr std::size_t kMaxBody = std::size_t{3} << 20U;  // kube-apiserver's
+
+// Throws Refusal (413).
+void check_size(const Call& call);
 
 // A request's body, sent as JSON, YAML or protobuf (proto/decode.h). Throws Refusal: 400 malformed, 413 too large, 415
 // what is not spoken here.

@@ -1,13 +1,16 @@
 #include "kopper/plane/local_server.h"
 
+#include <algorithm>
 #include <optional>
 
 #include <fmt/format.h>
 
 #include "kopper/json/yaml.h"
 #include "kopper/meta/base64.h"
+#include "kopper/plane/body.h"
 #include "kopper/plane/faults.h"
 #include "kopper/plane/sqlite_storage.h"
+#include "kopper/plane/status.h"
 #include "kopper/rt/cert.h"
 #include "kopper/rt/file.h"
 
@@ -33,6 +36,20 @@ rt::CertifiedKey kept(const std::filesystem::path& folder, const std::string& na
   rt::write_file_atomic(cert, made.cert_pem, 0600);
   rt::write_file_atomic(key, made.key_pem, 0600);
   return made;
+}
+
+// To what does not get to the plane, in the words of the real server.
+http::Response refusal(int status) {
+  switch (status) {
+    case 408: return http::text_response(status, "408 Request Timeout");
+    case 413: return refused(too_large(fmt::format("Request entity too large: limit is {}", kMaxBody)), nullptr);
+    case 429: return refused(too_many("Too many requests, please try again later.", std::chrono::seconds(1)), nullptr);
+    case 417: return http::text_response(status, "417 Expectation Failed");
+    case 431: return http::text_response(status, "431 Request Header Fields Too Large");
+    case 501: return http::text_response(status, "Unsupported transfer encoding");
+    case 505: return http::text_response(status, "505 HTTP Version Not Supported: unsupported protocol version");
+    default: return http::text_response(status, "400 Bad Request");
+  }
 }
 
 rt::Listener listen(std::uint16_t port) {
@@ -112,7 +129,12 @@ Task<> LocalServer::start() {
   const rt::TlsContext context = rt::TlsContext::server(tls);
   http::ServerOptions server;
   server.tls = [context] { return context; };
-  server.max_connections = 4000;
+  // Besides sockets there are files and pipes of our own.
+  const std::size_t files = rt::raise_open_files();
+  server.max_connections = std::clamp<std::size_t>(files, 100, 4100) - 64;
+  server.h2.max_body_bytes = kMaxBody;
+  server.h2.max_header_bytes = std::size_t{1} << 20U;  // Go's, so that long selectors pass
+  server.refusal = refusal;
   http::Handler& handler = impl_->faults ? static_cast<http::Handler&>(*impl_->faults) : *impl_->plane;
   impl_->server.emplace(std::move(*impl_->listener), handler, std::move(server));
   impl_->listener.reset();

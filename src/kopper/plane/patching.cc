@@ -1,14 +1,11 @@
 #include "kopper/plane/patching.h"
 
-#include <algorithm>
-
 #include <fmt/format.h>
 
 #include "kopper/base/log.h"
 #include "kopper/json/lenient.h"
 #include "kopper/json/merge_patch.h"
 #include "kopper/json/patch.h"
-#include "kopper/json/pointer.h"
 #include "kopper/json/strategic.h"
 #include "kopper/json/yaml.h"
 #include "kopper/meta/merge.h"
@@ -19,6 +16,8 @@
 
 namespace kopper::plane {
 namespace {
+
+constexpr std::size_t kMaxDepth = 128;  // as of whole objects: what is stored must be read again, with its owners
 
 constexpr std::string_view kJson = "application/json-patch+json";
 constexpr std::string_view kMerge = "application/merge-patch+json";
@@ -31,7 +30,7 @@ Refusal does_not_fit(const DecodeError& error) {
 
 json::Value read_json(const Call& call, std::vector<std::string>& complaints) {
   json::Limits limits;
-  limits.depth = 128;
+  limits.depth = kMaxDepth;
   std::vector<std::string> duplicates;
   auto value = json::parse_lenient(call.request.body, duplicates, limits);
   if (!value) throw bad_request("invalid JSON patch");
@@ -47,42 +46,22 @@ void find_unknown(const json::Array& operations, std::vector<std::string>& compl
         complaints.push_back(fmt::format("json patch unknown field \"[{}].{}\"", i, key));
 }
 
-// As the real server reads it: a member that is not there yet may be replaced.
-json::Value as_applied(const json::Value& operation, const json::Value& object) {
-  if (operation.text("op") != "replace") return operation;
-  const auto pointer = json::Pointer::parse(operation.text("path"));
-  if (!pointer || pointer->tokens().empty() || pointer->find(object) != nullptr) return operation;
-  std::vector<std::string> around = pointer->tokens();
-  around.pop_back();
-  const json::Value* parent = json::Pointer(std::move(around)).find(object);
-  if (parent == nullptr || !parent->is_object()) return operation;
-  json::Value out = operation;
-  out["op"] = "add";
-  return out;
-}
-
-json::Value apply_operations(json::Value object, const json::Array& operations) {
-  constexpr std::size_t kMost = 10'000;
-  if (operations.size() > kMost)
+json::Value apply_operations(json::Value object, const json::Value& operations) {
+  json::PatchLimits limits;
+  limits.depth = kMaxDepth;
+  limits.replace_adds = true;  // as the real server reads it
+  const std::size_t count = operations.as_array()->size();
+  if (count > limits.operations)
     throw too_large(
-        fmt::format("The allowed maximum operations in a JSON patch is {}, got {}", kMost, operations.size()));
-  const bool plain = std::ranges::none_of(operations, [](const auto& one) { return one.text("op") == "replace"; });
-  const auto apply = [&](const json::Array& some) {
-    auto result = json::apply_patch(std::move(object), json::Value(some));
-    if (!result) throw does_not_fit(result.error());
-    object = std::move(*result);
-  };
-  if (plain) {
-    apply(operations);
-  } else {
-    for (const json::Value& one : operations) apply(json::Array{as_applied(one, object)});
-  }
-  return object;
+        fmt::format("The allowed maximum operations in a JSON patch is {}, got {}", limits.operations, count));
+  auto result = json::apply_patch(std::move(object), operations, limits);
+  if (!result) throw does_not_fit(result.error());
+  return std::move(*result);
 }
 
 json::Value read_yaml(const Call& call) {
   json::YamlLimits limits;
-  limits.depth = 128;
+  limits.depth = kMaxDepth;
   auto documents = json::parse_yaml(call.request.body, limits);
   if (!documents) throw bad_request("error encoding patch: " + go_yaml_error(documents.error().what));
   if (documents->size() != 1 || !documents->front().value.is_object())
@@ -95,6 +74,7 @@ json::Value read_yaml(const Call& call) {
 PatchDocument read_patch(const Call& call, const meta::Type* strategic) {
   PatchDocument out;
   out.type = media_type(call.header("content-type"));
+  check_size(call);
   out.strategic = strategic;
   Problems problems;
   if (out.is_apply()) {
@@ -125,7 +105,7 @@ PatchDocument read_patch(const Call& call, const meta::Type* strategic) {
 
 json::Value PatchDocument::applied_to(const json::Value& object) const {
   if (type == kJson) {
-    json::Value result = apply_operations(object, *content.as_array());
+    json::Value result = apply_operations(object, content);
     if (!result.is_object()) throw does_not_fit({.what = "the result is not an object", .path = "", .offset = 0});
     return result;
   }

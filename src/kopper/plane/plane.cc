@@ -1,9 +1,12 @@
 #include "kopper/plane/plane.h"
 
+#include <algorithm>
+
 #include <fmt/format.h>
 
 #include "kopper/base/error.h"
 #include "kopper/base/log.h"
+#include "kopper/json/utf8.h"
 #include "kopper/plane/addresses.h"
 #include "kopper/plane/auth/reviews.h"
 #include "kopper/plane/conversions.h"
@@ -22,6 +25,15 @@ namespace {
 bool is_health(const std::string& path) {
   return path == "/healthz" || path == "/livez" || path == "/readyz" || path.starts_with("/healthz/") ||
          path.starts_with("/livez/") || path.starts_with("/readyz/");
+}
+
+// Programs and users are named by headers, and objects and answers name them.
+void repair_headers(http::Headers& headers) {
+  const auto good = [](const http::Headers::Entry& entry) { return json::valid_utf8(entry.second); };
+  if (std::ranges::all_of(headers, good)) return;
+  http::Headers out;
+  for (const auto& [name, value] : headers) out.add(name, json::repaired_utf8(value));
+  headers = std::move(out);
 }
 
 json::Value namespace_object(const char* name) {
@@ -106,12 +118,10 @@ Task<http::Response> Plane::handle(http::Request request) {
   try {
     call.info = request_info(request);
     call.request = std::move(request);
+    repair_headers(call.request.headers);
     call.user = co_await gate_.authenticate(call.request);
     gate_.authorize(call);
-    if (is_health(call.info.path)) {
-      if (call.request.method != "GET" && call.request.method != "HEAD") throw method_not_allowed();
-      co_return http::text_response(200, "ok");
-    }
+    if (is_health(call.info.path)) co_return http::text_response(200, "ok");  // whatever the method
     if (!call.info.is_resource) co_return co_await dispatch_path(call);
     co_return co_await dispatch(call);
   } catch (const Refusal& refusal) {
@@ -154,6 +164,9 @@ Task<http::Response> Plane::dispatch(Call& call) {
   } else if (const auto special = special_.find(info.group + "/" + info.resource); special != special_.end()) {
     co_return co_await special->second(core_, call);
   }
+  if (call.request.method == "HEAD") throw method_not_allowed();
+  if (info.name == "." || info.name == "..")
+    throw bad_request(fmt::format("Name parameter invalid: \"{0}\": may not be '{0}'", info.name));
   const auto allowed = [&](Resource::Verb verb) {
     if ((resource.verbs & verb) == 0) throw method_not_allowed();
   };

@@ -1,11 +1,11 @@
 // get and list.
 #include <algorithm>
-#include <charconv>
 
 #include <fmt/format.h>
 
 #include "kopper/plane/continue_token.h"
 #include "kopper/plane/core.h"
+#include "kopper/plane/parameters.h"
 
 namespace kopper::plane {
 namespace {
@@ -109,11 +109,8 @@ Task<http::Response> list(Core& core, Call& call) {
     problems.forbidden("sendInitialEvents", "sendInitialEvents is forbidden for list");
     throw invalid("meta.k8s.io", "ListOptions", "", problems);
   }
-  std::int64_t limit = 0;  // none when it is not positive
-  if (const auto text = call.info.text("limit")) {
-    const auto [end, error] = std::from_chars(text->data(), text->data() + text->size(), limit);
-    if (error != std::errc()) throw bad_request(fmt::format("strconv.ParseInt: parsing \"{}\": invalid syntax", *text));
-  }
+  const std::int64_t limit = number(call.info, "limit").value_or(0);  // none when it is not positive
+  (void)number(call.info, "timeoutSeconds");                          // of a watch, yet it must be one
   Table& table = core.state.table(call.resource->table());
   Table::Place after;
   std::uint64_t revision = core.state.revision();

@@ -1,10 +1,11 @@
 // watch: a stream of what changes.
-#include <charconv>
+#include <algorithm>
 #include <random>
 
 #include <fmt/format.h>
 
 #include "kopper/plane/core.h"
+#include "kopper/plane/parameters.h"
 #include "kopper/rt/scope.h"
 
 namespace kopper::plane {
@@ -59,6 +60,7 @@ class WatchBody final : public http::Body {
       if (plan_.bookmarks) {
         if (now >= next_bookmark_) {
           next_bookmark_ = now + kBookmarkEvery;
+          co_await core_.state.durable(cursor_);  // who comes back with it after a crash must not skip what follows
           add("BOOKMARK", renderer_.bookmark(std::to_string(cursor_), false));
           co_return chunk_;
         }
@@ -134,12 +136,9 @@ class WatchBody final : public http::Body {
 };
 
 rt::Duration length_of(const Call& call) {
-  if (const auto text = call.info.text("timeoutSeconds")) {
-    std::int64_t given = 0;
-    const auto [end, error] = std::from_chars(text->data(), text->data() + text->size(), given);
-    if (error != std::errc()) throw bad_request(fmt::format("strconv.ParseInt: parsing \"{}\": invalid syntax", *text));
-    if (given > 0) return seconds(given);
-  }
+  // A year is as good as for ever, and more would not fit into a Duration.
+  if (const std::int64_t given = number(call.info, "timeoutSeconds").value_or(0); given > 0)
+    return seconds(std::min<std::int64_t>(given, 365 * 86400));
   // Not all at the same time.
   static thread_local std::minstd_rand random{std::random_device{}()};
   return seconds(1800 + random() % 1800);
