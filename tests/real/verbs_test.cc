@@ -32,7 +32,7 @@ TEST_F(Verbs, CreateReadUpdateDelete) {
   EXPECT_FALSE(run(maps.update(changed)));  // its resourceVersion is old now
   EXPECT_EQ(run(maps.modify(key("a"), [](ConfigMap& map) { map.data["other"] = "x"; })).data.size(), 2U);
 
-  EXPECT_EQ(run(maps.list({.namespace_ = ns})).items.size(), 2U);
+  EXPECT_EQ(run(maps.list({.namespace_ = ns, .field_selector = kOurs})).items.size(), 2U);
   EXPECT_TRUE(run(maps.remove(key("a"))));
   EXPECT_FALSE(run(maps.remove(key("a"))));
 }
@@ -107,7 +107,7 @@ TEST_F(Verbs, DeleteCollection) {
     run(maps.create(map));
   }
   run(maps.remove_all({.namespace_ = ns, .label_selector = "group=x"}));
-  const auto left = run(maps.list({.namespace_ = ns}));
+  const auto left = run(maps.list({.namespace_ = ns, .field_selector = kOurs}));
   ASSERT_EQ(left.items.size(), 1U);
   EXPECT_EQ(left.items[0].metadata.name, "c");
 }
@@ -124,7 +124,7 @@ TEST_F(Verbs, MetadataOnly) {
   run(client.of<ConfigMap>().create(config_map("a", std::string(10'000, 'x'))));
   const auto partial = client.metadata_of(client::resource_of<ConfigMap>());
   EXPECT_EQ(run(partial.get(key("a"))).metadata.name, "a");
-  EXPECT_EQ(run(partial.list({.namespace_ = ns})).items.size(), 1U);
+  EXPECT_EQ(run(partial.list({.namespace_ = ns, .field_selector = kOurs})).items.size(), 1U);
   EXPECT_LT(
       run(client.call(client::get_request(client::resource_of<ConfigMap>(), key("a"), {}, client::View::Metadata)))
           .size(),
@@ -227,14 +227,14 @@ TEST_F(Verbs, TwoThousandObjectsInPages) {
 
   wire->targets.clear();
   std::set<std::string> names;
-  const auto version =
-      run(maps.for_each({.namespace_ = ns, .page_size = 300}, [&](ConfigMap map) { names.insert(map.metadata.name); }));
+  const auto version = run(maps.for_each({.namespace_ = ns, .field_selector = kOurs, .page_size = 300},
+                                         [&](ConfigMap map) { names.insert(map.metadata.name); }));
   EXPECT_EQ(names.size(), 2'000U);
   EXPECT_FALSE(version.empty());
   EXPECT_EQ(wire->targets.size(), 7U);
-  EXPECT_EQ(run(maps.list({.namespace_ = ns})).items.size(), 2'000U);
+  EXPECT_EQ(run(maps.list({.namespace_ = ns, .field_selector = kOurs})).items.size(), 2'000U);
   run(maps.remove_all({.namespace_ = ns}));
-  EXPECT_TRUE(run(maps.list({.namespace_ = ns})).items.empty());
+  EXPECT_TRUE(run(maps.list({.namespace_ = ns, .field_selector = kOurs})).items.empty());
 }
 
 TEST_F(Verbs, AnExpiredPageBeginsTheListAnew) {

@@ -54,7 +54,8 @@ TEST_F(Watches, ListAndWatchTellTheSame) {
 TEST_F(Watches, MetadataAndDynamicObjects) {
   KOPPER_NEEDS_MINOR(32, "sendInitialEvents");
   run(other.of<ConfigMap>().create(config_map("a")));
-  auto values = run(client.of(client::resource_of<ConfigMap>()).watch({.namespace_ = ns, .initial_events = true}));
+  auto values = run(client.of(client::resource_of<ConfigMap>())
+                        .watch({.namespace_ = ns, .field_selector = kOurs, .initial_events = true}));
   const auto event = run(values.next());
   ASSERT_TRUE(event);
   EXPECT_EQ(event->type, client::WatchType::Added);

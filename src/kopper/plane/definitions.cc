@@ -25,6 +25,7 @@ void Definitions::resume() {
 void Definitions::changed(Table& table, const Change& change) {
   if (table.name() == kTable) {
     const Stored& object = *change.object();
+    if (Table* const instances = core_.state.find_table(object.name)) instances->changed().wake_all();
     if (!change.after) {
       const json::Value definition = change.last->value();
       core_.catalog.remove(definition["spec"].text("group"), definition["spec"]["names"].text("plural"));

@@ -190,8 +190,12 @@ TEST_F(PlaneTest, DefinitionIsServedUntilItGoes) {
   EXPECT_EQ(*status.body["metadata"]["generation"].as_int(), 1);
   const Answer larger = ask("PATCH", toys + "/ball", R"({"spec":{"size":9}})", "application/merge-patch+json");
   EXPECT_EQ(*larger.body["metadata"]["generation"].as_int(), 2);
+  const std::string now(larger.body["metadata"].text("resourceVersion"));
+  const http::Response watch = raw("GET", toys + "?watch=1&resourceVersion=" + now);
   ask("DELETE", definitions + "/toys.example.com");
   loop_.poll();
+  EXPECT_EQ(next_event(*watch.body).text("type"), "DELETED");
+  EXPECT_TRUE(next_event(*watch.body).is_null()) << "a watch ends with what it watches";
   EXPECT_EQ(ask("GET", definitions + "/toys.example.com").status, 404);
   EXPECT_EQ(ask("GET", toys).status, 404);
 }

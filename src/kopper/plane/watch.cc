@@ -5,6 +5,7 @@
 #include <fmt/format.h>
 
 #include "kopper/plane/core.h"
+#include "kopper/plane/custom.h"
 #include "kopper/plane/parameters.h"
 #include "kopper/rt/scope.h"
 
@@ -29,9 +30,10 @@ Task<> changed(rt::WaitList& list) {  // outlives: a table owns it
 // 410, as after a compaction.
 class WatchBody final : public http::Body {
  public:
-  WatchBody(Core& core, Table& table, Selection selection, Renderer renderer, WatchPlan plan)
+  WatchBody(Core& core, ResourceRef resource, Selection selection, Renderer renderer, WatchPlan plan)
       : core_(core),
-        table_(table),
+        resource_(std::move(resource)),
+        table_(core.state.table(resource_->table())),
         selection_(std::move(selection)),
         renderer_(std::move(renderer)),
         plan_(plan),
@@ -40,7 +42,7 @@ class WatchBody final : public http::Body {
         next_bookmark_(rt::Loop::current().now() + kBookmarkEvery) {
     if (!plan.initial) return;
     cursor_ = core.state.revision();
-    for (const auto& [place, object] : table.objects())
+    for (const auto& [place, object] : table_.objects())
       if (selection_.matches(*object)) initial_.push_back(object);
   }
 
@@ -55,7 +57,7 @@ class WatchBody final : public http::Body {
         }
       }
       const rt::TimePoint now = rt::Loop::current().now();
-      if (done_ || now >= end_) co_return std::nullopt;
+      if (done_ || now >= end_ || !still_served()) co_return std::nullopt;
       rt::TimePoint until = end_;
       if (plan_.bookmarks) {
         if (now >= next_bookmark_) {
@@ -77,6 +79,13 @@ class WatchBody final : public http::Body {
  private:
   static constexpr std::size_t kChunk = std::size_t{64} << 10U;
   static constexpr rt::Duration kBookmarkEvery = seconds(60);
+
+  // A watch of custom resources ends with the definition that it began under.
+  bool still_served() const {
+    if (!resource_->custom) return true;
+    const ResourceRef now = core_.catalog.find(resource_->group, resource_->version, resource_->plural);
+    return now && now->custom && custom_kind(*now)->since == custom_kind(*resource_)->since;
+  }
 
   void add(std::string_view type, std::string_view object) {
     chunk_ += R"({"type":")";
@@ -121,6 +130,7 @@ class WatchBody final : public http::Body {
   }
 
   Core& core_;
+  ResourceRef resource_;
   Table& table_;
   Selection selection_;
   Renderer renderer_;
@@ -173,11 +183,10 @@ Task<http::Response> watch(Core& core, Call& call) {
     plan.initial = send_initial;
   }
   plan.initial_end = send_initial && plan.bookmarks;
-  Table& table = core.state.table(call.resource->table());
   Renderer renderer(call.resource, output, *core.converter);
   http::Response out = answer(call, 200, std::string(), output);
   out.headers.remove("content-length");
-  out.body = std::make_unique<WatchBody>(core, table, std::move(selection), std::move(renderer), plan);
+  out.body = std::make_unique<WatchBody>(core, call.resource, std::move(selection), std::move(renderer), plan);
   co_return out;
 }
 
