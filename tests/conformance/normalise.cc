@@ -36,6 +36,7 @@ constexpr auto kGroups = std::to_array<std::string_view>({
     "networking.k8s.io",
     "policy",
     "rbac.authorization.k8s.io",
+    "scheduling.k8s.io",
     "storage.k8s.io",
 });
 

@@ -17,6 +17,7 @@
 #include "kopper/api/gen/networking_v1.h"
 #include "kopper/api/gen/policy_v1.h"
 #include "kopper/api/gen/rbac_v1.h"
+#include "kopper/api/gen/scheduling_v1.h"
 #include "kopper/api/gen/storage_v1.h"
 
 namespace kopper::plane {
@@ -125,6 +126,7 @@ const std::vector<Row>& rows() {
 
       {of<api::apiextensionsv1::CustomResourceDefinition>(), "crd crds", kExtensions, kStatus},
 
+      {of<api::schedulingv1::PriorityClass>(), "pc"},
       {of<api::coordinationv1::Lease>()},
       {of<api::discoveryv1::EndpointSlice>()},
   };

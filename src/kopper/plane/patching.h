@@ -16,6 +16,7 @@ struct PatchDocument {
   const meta::Type* strategic = nullptr;  // whose merge keys a strategic patch follows
   std::vector<std::string> complaints;    // what strict decoding refuses: keys that came twice, unknown members
 
+  bool is_strategic() const { return type == "application/strategic-merge-patch+json"; }
   bool is_apply() const { return type.starts_with("application/apply-patch+"); }
   // What `object` becomes. An apply merges here like a merge patch: owners are the business of who knows them.
   // Throws Refusal: 400 for a patch that makes no sense, 422 for one that does not fit the object.

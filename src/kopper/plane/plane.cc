@@ -9,11 +9,13 @@
 #include "kopper/json/utf8.h"
 #include "kopper/plane/addresses.h"
 #include "kopper/plane/auth/reviews.h"
+#include "kopper/plane/cluster_objects.h"
 #include "kopper/plane/conversions.h"
 #include "kopper/plane/definitions.h"
 #include "kopper/plane/expiry.h"
 #include "kopper/plane/garbage.h"
 #include "kopper/plane/namespaces.h"
+#include "kopper/plane/priority.h"
 #include "kopper/plane/save.h"
 #include "kopper/plane/subresources.h"
 #include "kopper/plane/webhooks/admission_webhooks.h"
@@ -34,10 +36,6 @@ void repair_headers(http::Headers& headers) {
   http::Headers out;
   for (const auto& [name, value] : headers) out.add(name, json::repaired_utf8(value));
   headers = std::move(out);
-}
-
-json::Value namespace_object(const char* name) {
-  return json::Object{{"kind", "Namespace"}, {"apiVersion", "v1"}, {"metadata", json::Object{{"name", name}}}};
 }
 
 }  // namespace
@@ -79,7 +77,10 @@ Plane::Plane(PlaneOptions options)
   converter_->set_webhook(&webhooks_->conversion);
   core_.converter = converter_.get();
   serve_subresources(*this);
-  core_.admit = [this](Call& call, Attempt& attempt) { return auth_.admit(call, attempt); };
+  core_.admit = [this](Call& call, Attempt& attempt) {
+    admit_priority(core_, attempt);
+    return auth_.admit(call, attempt);
+  };
   serve_reviews(*this, auth_);
 }
 
@@ -99,16 +100,7 @@ Task<> Plane::start() {
     controllers_->events.emplace(core_, "events", options_.event_ttl);
     controllers_->events->resume();
   }
-  for (const char* name : {"default", "kube-system", "kube-public", "kube-node-lease"}) {
-    if (core_.state.table("namespaces").find("", name)) continue;
-    Call call;
-    call.user.name = "system:apiserver";
-    call.resource = core_.catalog.find("", "v1", "namespaces");
-    call.info.verb = "create";
-    call.request.headers.set("user-agent", "kopper");
-    json::Value object = namespace_object(name);
-    co_await save_new(core_, call, std::move(object));
-  }
+  co_await make_cluster_objects(core_, options_.auth.address);
   co_await auth_.start();
   core_.admission = &webhooks_->admission;  // a webhook that is away does not keep the server from starting
 }

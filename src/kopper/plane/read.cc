@@ -89,6 +89,23 @@ Task<std::optional<std::uint64_t>> snapshot(Core& core, const Call& call) {
 
 }  // namespace
 
+namespace {
+
+// An object that its webhook cannot convert is, to the real server, one that it cannot read.
+Refusal unreadable(const Call& call, const Stored& object, const Refusal& why) {
+  if (why.code != 500) return why;
+  const std::string what = fmt::format(
+      "StorageError: corrupt object, Code: 7, Key: /{}/{}/{}{}{}, ResourceVersion: 0, AdditionalErrorMsg: object not "
+      "decodable revision={}: {}",
+      call.resource->group, call.resource->plural, object.namespace_, object.namespace_.empty() ? "" : "/", object.name,
+      object.revision, why.message);
+  Refusal out = internal("Internal error occurred: " + what);
+  out.details["causes"] = json::Array{json::Object{{"message", what}}};
+  return out;
+}
+
+}  // namespace
+
 Task<http::Response> get(Core& core, Call& call) {
   const Output output = negotiate(call.info, call.header("accept"));
   asked_revision(call);  // any that was answered is there already
@@ -97,7 +114,12 @@ Task<http::Response> get(Core& core, Call& call) {
   if (!found) throw not_found(call.resource->subject(), call.info.name);
   co_await core.state.durable(found->revision);
   const Renderer renderer(call.resource, output, *core.converter);
-  std::string body = co_await renderer.object(found);
+  std::string body;
+  try {
+    body = co_await renderer.object(found);
+  } catch (const Refusal& refusal) {
+    throw unreadable(call, *found, refusal);
+  }
   co_return answer(call, 200, std::move(body), output);
 }
 

@@ -13,8 +13,9 @@ namespace kopper::plane {
 namespace {
 
 struct Removed {
-  StoredRef stored;  // null: it is gone
+  StoredRef stored;  // null: it is gone, or this was only tried
   json::Value value;
+  bool waits = false;  // for a finalizer or its grace
 };
 
 void check(const json::Value& options) {
@@ -43,6 +44,15 @@ std::int64_t grace_of(const Resource& resource, const json::Value& object, const
   const std::string_view phase = object["status"].text("phase");
   if (object["spec"].text("nodeName").empty() || phase == "Succeeded" || phase == "Failed") grace = 0;
   return std::max<std::int64_t>(grace, 0);
+}
+
+void warn_of_orphans(Call& call, const json::Value& options) {
+  if (!orphans_by_default(*call.resource) || !options["propagationPolicy"].is_null() ||
+      !options["orphanDependents"].is_null())
+    return;
+  call.warnings.emplace_back(
+      "child pods are preserved by default when jobs are deleted; set propagationPolicy=Background to remove them or "
+      "set propagationPolicy=Orphan to suppress this warning");
 }
 
 // What becomes of those who belong to the object: one finalizer or another, which the garbage collector waits for.
@@ -112,7 +122,7 @@ Task<Removed> remove_one(Core& core, Call& call, StoredRef target, const json::V
     const bool waits =
         held || grace > 0 ||
         (is_namespace && old["spec"]["finalizers"].is_array() && !old["spec"]["finalizers"].as_array()->empty());
-    if (dry_run) co_return Removed{.stored = waits ? current : nullptr, .value = std::move(next)};
+    if (dry_run && !waits) co_return Removed{.stored = nullptr, .value = std::move(next)};
     if (!waits) {
       const StoredRef last = core.state.erase(table, current->namespace_, current->name);
       co_await core.state.durable(last->revision);
@@ -135,12 +145,13 @@ Task<Removed> remove_one(Core& core, Call& call, StoredRef target, const json::V
         metadata["generation"] = *generation + 1;
       if (is_namespace) next["status"]["phase"] = "Terminating";
     }
+    if (dry_run) co_return Removed{.stored = nullptr, .value = std::move(next), .waits = true};
     StoredRef stored = current;
     if (next != old) stored = core.state.put(table, std::move(next));
     const std::uint64_t revision = stored->revision;
     json::Value value = stored->value();
     co_await core.state.durable(revision);
-    co_return Removed{.stored = stored, .value = std::move(value)};
+    co_return Removed{.stored = stored, .value = std::move(value), .waits = true};
   }
 }
 
@@ -202,14 +213,11 @@ Task<http::Response> remove(Core& core, Call& call) {
   if (resource->kind == "Namespace" && resource->group.empty() &&
       (target->name == "default" || target->name == "kube-system" || target->name == "kube-public"))
     throw forbidden(resource->subject(), target->name, "this namespace may not be deleted");
-  if (orphans_by_default(*resource) && options["propagationPolicy"].is_null() && options["orphanDependents"].is_null())
-    call.warnings.emplace_back(
-        "child pods are preserved by default when jobs are deleted; set propagationPolicy=Background to remove them or "
-        "set propagationPolicy=Orphan to suppress this warning");
+  warn_of_orphans(call, options);
   Removed done = co_await remove_one(core, call, target, std::move(options));
   // Of some kinds the real server answers with what was deleted, of all others with a Status.
   const bool whole =
-      done.stored || resource->kind == "Pod" || resource->kind == "Service" || resource->kind == "ServiceAccount" ||
+      done.waits || resource->kind == "Pod" || resource->kind == "Service" || resource->kind == "ServiceAccount" ||
       resource->kind == "PersistentVolume" || resource->kind == "PersistentVolumeClaim" ||
       resource->kind == "PodTemplate" || resource->kind == "ResourceQuota" || resource->kind == "StorageClass" ||
       resource->kind == "CSINode" || resource->kind == "CSIDriver" || resource->kind == "VolumeAttachment";
@@ -240,6 +248,7 @@ Task<http::Response> remove_collection(Core& core, Call& call) {
   const json::Value options = read_delete_options(call);
   check(options);
   const Selection selection(call);
+  warn_of_orphans(call, options);
   Table& table = core.state.table(call.resource->table());
   std::vector<StoredRef> targets;
   for (const auto& [place, object] : table.objects())

@@ -84,6 +84,11 @@ void complete(const Resource& resource, json::Value& object) {
   in_order(resource, object);
 }
 
+// Both kinds of events are one inside the real server, of the core.
+std::string_view group_in_errors(const Resource& resource) {
+  return resource.group == "events.k8s.io" ? std::string_view() : std::string_view(resource.group);
+}
+
 void warn(Call& call, const std::vector<std::string>& more) {
   call.warnings.insert(call.warnings.end(), more.begin(), more.end());
 }
@@ -179,7 +184,7 @@ Task<Saved> save_new(Core& core, Call& call, json::Value object, bool tracked) {
   Problems problems;
   validate(core, *resource, attempt.object, Check(), problems);
   if (!problems.empty())
-    throw invalid(resource->group, resource->kind, attempt.object["metadata"].text("name"), problems);
+    throw invalid(group_in_errors(*resource), resource->kind, attempt.object["metadata"].text("name"), problems);
   warn(call, warnings_of(*resource, attempt.object, nullptr));
   co_await validated(core, call, attempt);
 
@@ -285,7 +290,7 @@ Task<Saved> save(Core& core, Call& call, Edit edit, SaveOptions options) {
     Problems problems;
     const Check check{.old = &old, .status_only = options.subresource == "status", .subresource = options.subresource};
     validate(core, *resource, attempt.object, check, problems);
-    if (!problems.empty()) throw invalid(resource->group, resource->kind, call.info.name, problems);
+    if (!problems.empty()) throw invalid(group_in_errors(*resource), resource->kind, call.info.name, problems);
     if (options.subresource.empty()) warn(call, warnings_of(*resource, attempt.object, &old));
     co_await validated(core, call, attempt, options.face);
 

@@ -3,6 +3,7 @@
 
 #include <fmt/format.h>
 
+#include "kopper/plane/apply/detail/go_text.h"
 #include "kopper/plane/behaviour.h"
 #include "kopper/plane/body.h"
 #include "kopper/plane/ownership.h"
@@ -53,8 +54,14 @@ Task<http::Response> saved(Core& core, const Call& call, Saved saved) {
   co_return answer(call, saved.created ? 201 : 200, std::move(body), output);
 }
 
-// The real server shows the whole object: its first level sorted, as patching leaves it, all below as it was.
-Refusal bad_result(json::Value object, std::string_view why) {
+// The real server shows a strategic patch as Go prints it, and of others the whole result: its first level sorted, as
+// patching leaves it, all below as it was.
+Refusal bad_result(const PatchDocument& document, json::Value object, std::string_view why) {
+  if (document.is_strategic()) {
+    Problems problems;
+    problems.invalid("patch", detail::go_text(document.content), why);
+    return invalid("", "", "", problems);
+  }
   std::vector<json::Object::Member> members;
   for (auto& member : *object.as_object()) members.push_back(std::move(member));
   std::ranges::sort(members, {}, &json::Object::Member::first);
@@ -68,8 +75,9 @@ json::Value patched(Call& call, const PatchDocument& document, const json::Value
   const Resource& resource = *call.resource;
   json::Value out = document.applied_to(current);
   if (out.text("kind") != resource.kind || out.text("apiVersion") != resource.api_version())
-    throw bad_result(out, fmt::format("no kind \"{}\" is registered for version \"{}\" in scheme \"{}\"",
-                                      out.text("kind"), out.text("apiVersion"), "pkg/runtime/scheme.go:111"));
+    throw bad_result(document, out,
+                     fmt::format("no kind \"{}\" is registered for version \"{}\" in scheme \"{}\"", out.text("kind"),
+                                 out.text("apiVersion"), "pkg/runtime/scheme.go:111"));
   json::Value before = out;
   try {
     decode_strictly(call, resource, out, document.complaints);
@@ -78,7 +86,8 @@ json::Value patched(Call& call, const PatchDocument& document, const json::Value
     const std::string_view said = refusal.message;
     const std::string prefix = fmt::format("cannot be handled as a {}: ", resource.kind);
     const std::size_t at = said.find(prefix);
-    throw bad_result(std::move(before), at == std::string_view::npos ? said : said.substr(at + prefix.size()));
+    throw bad_result(document, std::move(before),
+                     at == std::string_view::npos ? said : said.substr(at + prefix.size()));
   }
   return out;
 }

@@ -22,5 +22,6 @@ set(KOPPER_GENERATED_SOURCES
   networking_v1.cc
   policy_v1.cc
   rbac_v1.cc
+  scheduling_v1.cc
   storage_v1.cc
   definitions.cc)

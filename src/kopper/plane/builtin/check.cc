@@ -50,6 +50,11 @@ std::string Path::str() const {
   return out;
 }
 
+void Check::duplicate(const Path& path, const Value& value, std::string_view detail) {
+  if (detail.empty()) return problems_.duplicate(path.str(), value);
+  problems_.add(path.str(), "FieldValueDuplicate", fmt::format("Duplicate value: {}: {}", json::dump(value), detail));
+}
+
 bool Check::one_of(const Path& path, const Value& value, std::initializer_list<std::string_view> allowed) {
   const std::string* text = value.as_string();
   if (text != nullptr && std::ranges::find(allowed, std::string_view(*text)) != allowed.end()) return true;

@@ -52,7 +52,7 @@ class Check {
   void invalid(const Path& path, const Value& value, std::string_view detail) {
     problems_.invalid(path.str(), value, detail);
   }
-  void duplicate(const Path& path, const Value& value) { problems_.duplicate(path.str(), value); }
+  void duplicate(const Path& path, const Value& value, std::string_view detail = {});
   void forbidden(const Path& path, std::string_view detail) { problems_.forbidden(path.str(), detail); }
   void not_found(const Path& path, const Value& value) { problems_.not_found(path.str(), value); }
   void too_long(const Path& path, std::size_t limit) { problems_.too_long(path.str(), limit); }

@@ -467,6 +467,7 @@ const std::vector<KindRules>& kinds() {
         {{{"spec", "jobTemplate", "spec"}, &kJobSpec}});
     add("", "Service", "{}", {}, service);
     add("", "Endpoints", "{}", {{{"subsets", "ports"}, &kTcp}});
+    add("scheduling.k8s.io", "PriorityClass", R"({"preemptionPolicy": "PreemptLowerPriority"})");
     add("", "Secret", R"({"type": "Opaque"})", {}, secret);
     add("", "Namespace", R"({"status": {"phase": "Active"}})", {}, name_space);
     add("", "Node", "{}", {}, node);

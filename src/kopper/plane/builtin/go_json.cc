@@ -484,6 +484,8 @@ constexpr GoField kFields[] = {
     {"rbacv1::ClusterRole", "rules", Null, "", ""},
     {"rbacv1::Role", "rules", Null, "", ""},
     {"rbacv1::RoleRef", "apiGroup", Always, "", ""},
+    {"schedulingv1::PriorityClass", "globalDefault", Omit, "", ""},
+    {"schedulingv1::PriorityClass", "preemptionPolicy", Keep, "v1.PreemptionPolicy", ""},
     {"storagev1::CSIDriverSpec", "fsGroupPolicy", Keep, "v1.FSGroupPolicy", ""},
     {"storagev1::CSIDriverSpec", "volumeLifecycleModes", Omit, "[]v1.VolumeLifecycleMode", ""},
     {"storagev1::CSINodeDriver", "topologyKeys", Null, "", ""},

@@ -45,6 +45,7 @@ constexpr std::array kStrategies = std::to_array<Strategy>({
     {"policy", "PodDisruptionBudget", true, "spec"},
     {"autoscaling", "HorizontalPodAutoscaler", true, "spec"},
     {"discovery.k8s.io", "EndpointSlice", false, "*"},
+    {"scheduling.k8s.io", "PriorityClass", false, "value"},  // which never changes
     {"storage.k8s.io", "VolumeAttachment", true},
     {"apiextensions.k8s.io", "CustomResourceDefinition", true, "spec"},
     {"apiregistration.k8s.io", "APIService", true},
@@ -116,6 +117,19 @@ void generate_selector(Value& job) {
   Value& selected = job["spec"]["selector"]["matchLabels"];
   if (std::as_const(selected)["batch.kubernetes.io/controller-uid"].is_null())
     selected["batch.kubernetes.io/controller-uid"] = uid;
+}
+
+// What a claim is filled from has an old name and a new one, which say the same.
+void name_source(Value& spec) {
+  const Value& seen = spec;
+  if (!seen["dataSource"].is_null() && seen["dataSourceRef"].is_null()) {
+    spec["dataSourceRef"] = Value(seen["dataSource"]);
+  } else if (seen["dataSource"].is_null() && !seen["dataSourceRef"].is_null() &&
+             seen["dataSourceRef"].text("namespace").empty()) {
+    spec["dataSource"] = Value(seen["dataSourceRef"]);
+  }
+  for (const char* member : {"dataSource", "dataSourceRef"})
+    if (seen[member].is_object() && seen[member]["apiGroup"].is_null()) spec[member]["apiGroup"] = nullptr;
 }
 
 void reset_status(KindName kind, Value& object) {
@@ -318,6 +332,8 @@ void prepare_create(KindName kind, Value& object) {
   if (strategy.status) reset_status(kind, object);
   if (is(kind, "", "Namespace")) {
     add_once(array_in(object["spec"], "finalizers"), "kubernetes");
+  } else if (is(kind, "", "PersistentVolumeClaim")) {
+    name_source(object["spec"]);
   } else if (is(kind, "batch", "Job")) {
     generate_selector(object);
   } else if (is(kind, "", "Service")) {

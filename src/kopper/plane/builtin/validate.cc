@@ -8,6 +8,7 @@
 
 #include "kopper/plane/builtin/check.h"
 #include "kopper/plane/builtin/validate_network.h"
+#include "kopper/plane/builtin/validate_node.h"
 #include "kopper/plane/builtin/validate_pod.h"
 #include "kopper/plane/builtin/validate_secret.h"
 #include "kopper/plane/builtin/validate_status.h"
@@ -102,8 +103,9 @@ void check_storage_class(Check& check, const Value& object, const Value* old) {
   check.one_of(Path("reclaimPolicy"), object["reclaimPolicy"], {"Delete", "Retain"});
   check.one_of(Path("volumeBindingMode"), object["volumeBindingMode"], {"Immediate", "WaitForFirstConsumer"});
   if (old == nullptr) return;
-  if (object["parameters"] != (*old)["parameters"]) check.invalid(Path("parameters"), Value(), "field is immutable");
-  for (const char* member : {"provisioner", "reclaimPolicy", "volumeBindingMode"})
+  for (const char* member : {"parameters", "volumeBindingMode"})
+    if (object[member] != (*old)[member]) check.invalid(Path(member), Value(), "field is immutable");
+  for (const char* member : {"provisioner", "reclaimPolicy"})
     check.immutable(Path(member), object[member], (*old)[member]);
 }
 
@@ -214,11 +216,7 @@ void check_autoscaler(Check& check, const Value& object, const Value*) {
   const std::int64_t most = number(spec["maxReplicas"]);
   if (number(spec["minReplicas"]) < 0)
     check.invalid(path / "minReplicas", spec["minReplicas"], "must be greater than or equal to 0");
-  if (most == 0) {
-    check.required(path / "maxReplicas");
-  } else if (most < 0) {
-    check.invalid(path / "maxReplicas", most, "must be greater than or equal to 1");
-  }
+  if (most < 0) check.invalid(path / "maxReplicas", most, "must be greater than or equal to 1");
   if (!spec["minReplicas"].is_null() && most < number(spec["minReplicas"]))
     check.invalid(path / "maxReplicas", most, "must be greater than or equal to `minReplicas`");
   const Path target = path / "scaleTargetRef";
@@ -233,6 +231,7 @@ void check_autoscaler(Check& check, const Value& object, const Value*) {
   if (spec["minReplicas"] == Value(0) && std::ranges::none_of(items(spec["metrics"]), scales_from_zero))
     check.forbidden(path / "metrics",
                     "must specify at least one Object or External metric to support scaling to zero replicas");
+  if (most == 0) check.required(path / "maxReplicas");
 }
 
 void check_lease(Check& check, const Value& object, const Value*) {
@@ -285,6 +284,20 @@ void check_new_event(Check& check, const Value& object, const Value* old) {
     check.invalid(Path("type"), Value(type), fmt::format("has invalid value: {}", type));
 }
 
+// Scopes are of pods: what counts anything else has none.
+void check_scopes(Check& check, const Value& spec) {
+  const Path path("spec");
+  const Path scopes = path / "scopes";
+  const auto is_of_pods = [](std::string_view name) {
+    return name == "pods" || name == "cpu" || name == "memory" || name == "ephemeral-storage" ||
+           name.starts_with("requests.") || name.starts_with("limits.");
+  };
+  if (items(spec["scopes"]).empty()) return;
+  for (const auto& [name, amount] : members(spec["hard"]))
+    if (!is_of_pods(name) || name == "requests.storage")
+      return check.invalid(scopes, spec["scopes"], "unsupported scope applied to resource");
+}
+
 void check_quota(Check& check, const Value& object, const Value*) {
   const Path spec("spec");
   const Path hard = spec / "hard";
@@ -294,6 +307,7 @@ void check_quota(Check& check, const Value& object, const Value*) {
     if (check.count() != before) check.invalid(hard.key(name), name, "must be a standard resource for quota");
     check_amount(check, hard.key(name), name, amount);
   }
+  check_scopes(check, object["spec"]);
 }
 
 void check_limit_range(Check& check, const Value& object, const Value*) {
@@ -330,6 +344,29 @@ void check_limit_range(Check& check, const Value& object, const Value*) {
       above("default", item["max"][name], "default value", limit, "max value", most);
     }
   }
+}
+
+void check_priority_class(Check& check, const Value& object, const Value* old) {
+  constexpr std::int64_t kHighest = 1'000'000'000;
+  const Path metadata("metadata");
+  const std::string_view name = object["metadata"].text("name");
+  const std::int64_t value = number(object["value"]);
+  if (old != nullptr) {
+    if (object["value"] != (*old)["value"]) check.forbidden(Path("value"), "may not be changed in an update.");
+    return check.immutable(Path("preemptionPolicy"), object["preemptionPolicy"], (*old)["preemptionPolicy"]);
+  }
+  const bool known = (name == "system-node-critical" && value == 2'000'001'000) ||
+                     (name == "system-cluster-critical" && value == 2'000'000'000);
+  if (name.starts_with("system-") && !known) {
+    check.forbidden(
+        metadata / "name",
+        fmt::format("priority class names with 'system-' prefix are reserved for system use only. error: {} "
+                    "is not a known system priority class",
+                    name));
+  } else if (!known && value > kHighest) {
+    check.forbidden(Path("value"), "maximum allowed value of a user defined priority is 1000000000");
+  }
+  check.one_of(Path("preemptionPolicy"), object["preemptionPolicy"], {"PreemptLowerPriority", "Never"});
 }
 
 void check_webhooks(Check& check, const Value& object, const Value*) {
@@ -404,6 +441,7 @@ constexpr std::array kChecks = std::to_array<KindCheck>({
     {"", "ConfigMap", NameRule::Subdomain, check_config_map},
     {"", "Secret", NameRule::Subdomain, check_secret},
     {"", "Namespace", NameRule::Label},
+    {"", "Node", NameRule::Subdomain, check_node},
     {"", "PersistentVolume", NameRule::Subdomain, check_volume},
     {"", "PersistentVolumeClaim", NameRule::Subdomain, check_claim},
     {"", "Endpoints", NameRule::Subdomain, check_endpoints},
@@ -420,6 +458,7 @@ constexpr std::array kChecks = std::to_array<KindCheck>({
     {"batch", "CronJob", NameRule::Subdomain, check_cron_job},
     {"discovery.k8s.io", "EndpointSlice", NameRule::Subdomain, check_endpoint_slice},
     {kNetwork, "Ingress", NameRule::Subdomain, check_ingress},
+    {kNetwork, "IngressClass", NameRule::Subdomain, check_ingress_class},
     {kNetwork, "NetworkPolicy", NameRule::Subdomain, check_network_policy},
     {kRbac, "Role", NameRule::Path, check_role},
     {kRbac, "ClusterRole", NameRule::Path, check_cluster_role},
@@ -428,6 +467,7 @@ constexpr std::array kChecks = std::to_array<KindCheck>({
     {"policy", "PodDisruptionBudget", NameRule::Subdomain, check_budget},
     {"autoscaling", "HorizontalPodAutoscaler", NameRule::Subdomain, check_autoscaler},
     {"coordination.k8s.io", "Lease", NameRule::Subdomain, check_lease},
+    {"scheduling.k8s.io", "PriorityClass", NameRule::Subdomain, check_priority_class},
     {"storage.k8s.io", "StorageClass", NameRule::Subdomain, check_storage_class},
     {kAdmission, "ValidatingWebhookConfiguration", NameRule::Subdomain, check_webhooks},
     {kAdmission, "MutatingWebhookConfiguration", NameRule::Subdomain, check_webhooks},

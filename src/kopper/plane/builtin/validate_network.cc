@@ -5,6 +5,8 @@
 
 #include <fmt/format.h>
 
+#include "kopper/plane/ip.h"
+
 namespace kopper::plane::builtin {
 namespace {
 
@@ -130,8 +132,13 @@ void check_ingress_path(Check& check, const Path& path, const Value& value) {
 void check_host(Check& check, const Path& path, std::string_view host) {
   if (host.empty()) return;
   if (is_ip(host)) check.invalid(path, Value(host), "must be a DNS name, not an IP address");
-  const bool wildcard = host.starts_with("*.");
-  check.names(path, Value(host), api::check_dns_subdomain(wildcard ? host.substr(2) : host));
+  if (!host.contains('*')) return check.names(path, Value(host), api::check_dns_subdomain(host));
+  if (!host.starts_with("*.") || !api::check_dns_subdomain(host.substr(2)).empty())
+    check.invalid(path, Value(host),
+                  "a wildcard DNS-1123 subdomain must start with '*.', followed by a valid DNS subdomain, which must "
+                  "consist of lower case alphanumeric characters, '-' or '.' and end with an alphanumeric character "
+                  "(e.g. '*.example.com', regex used for validation is "
+                  "'\\*\\.[a-z0-9]([-a-z0-9]*[a-z0-9])?(\\.[a-z0-9]([-a-z0-9]*[a-z0-9])?)*')");
 }
 
 void check_policy_ports(Check& check, const Path& path, const Value& ports) {
@@ -153,6 +160,20 @@ void check_policy_ports(Check& check, const Path& path, const Value& ports) {
   }
 }
 
+void check_exceptions(Check& check, const Path& path, const Value& block) {
+  const auto whole = Cidr::parse(block.text("cidr"));
+  const Array& all = items(block["except"]);
+  for (std::size_t i = 0; i < all.size(); ++i) {
+    const std::string* text = all[i].as_string();
+    const auto part = text == nullptr ? std::nullopt : Cidr::parse(*text);
+    if (!part) {
+      check.invalid(path[i], all[i], "must be a valid CIDR value, (e.g. 10.9.8.0/24 or 2001:db8::/64)");
+    } else if (part->ip.v6 != whole->ip.v6 || !whole->contains(part->ip) || part->length <= whole->length) {
+      check.invalid(path[i], all[i], "must be a strict subset of `cidr`");
+    }
+  }
+}
+
 void check_peers(Check& check, const Path& path, const Value& peers) {
   const Array& all = items(peers);
   for (std::size_t i = 0; i < all.size(); ++i) {
@@ -167,6 +188,8 @@ void check_peers(Check& check, const Path& path, const Value& peers) {
         check.required(at / "cidr");
       } else if (!is_cidr(block.text("cidr"))) {
         check.invalid(at / "cidr", block["cidr"], "must be a valid CIDR value, (e.g. 10.9.8.0/24 or 2001:db8::/64)");
+      } else {
+        check_exceptions(check, at / "except", block);
       }
     }
     if (!selects && block.is_null()) check.required(one, "must specify a peer");
@@ -175,6 +198,12 @@ void check_peers(Check& check, const Path& path, const Value& peers) {
 }
 
 }  // namespace
+
+void check_ingress_class(Check& check, const Value& object, const Value* old) {
+  const Path path("spec");
+  const Value& controller = object["spec"]["controller"];
+  if (old != nullptr) check.immutable(path / "controller", controller, (*old)["spec"]["controller"]);
+}
 
 void check_service(Check& check, const Value& object, const Value* old) {
   const Path path("spec");

@@ -235,6 +235,22 @@ void check_mounts(Check& check, const Path& path, const Value& mounts, const Nam
 }
 
 // What a probe or a hook does: exactly one thing.
+void check_devices(Check& check, const Path& path, const Value& devices, const Names& volumes) {
+  const Array& all = items(devices);
+  Names names;
+  Names paths;
+  for (std::size_t i = 0; i < all.size(); ++i) {
+    const Path one = path[i];
+    const std::string_view name = all[i].text("name");
+    const std::string_view where = all[i].text("devicePath");
+    if (name.empty()) check.required(one / "name");
+    if (where.empty()) check.required(one / "devicePath");
+    if (!names.insert(name).second) check.invalid(one / "name", Value(name), "must be unique");
+    if (!paths.insert(where).second) check.invalid(one / "devicePath", Value(where), "must be unique");
+    if (!volumes.contains(name)) check.not_found(one / "name", Value(name));
+  }
+}
+
 void check_handler(Check& check, const Path& path, const Value& handler) {
   std::size_t count = 0;
   const auto first = [&](std::string_view member) {
@@ -300,6 +316,7 @@ void check_container(Check& check, const Path& path, const Value& container, con
   check_env(check, path / "env", container["env"]);
   check_env_from(check, path / "envFrom", container["envFrom"]);
   check_mounts(check, path / "volumeMounts", container["volumeMounts"], volumes);
+  check_devices(check, path / "volumeDevices", container["volumeDevices"], volumes);
   check.one_of(path / "imagePullPolicy", container["imagePullPolicy"], {"Always", "IfNotPresent", "Never"});
   check_resources(check, path / "resources", container["resources"]);
 }

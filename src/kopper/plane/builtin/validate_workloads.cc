@@ -72,6 +72,10 @@ void check_job_spec(Check& check, const Path& path, const Value& spec) {
   const bool indexed = spec.text("completionMode") == "Indexed";
   if (const Value& mode = spec["completionMode"]; !mode.is_null())
     check.one_of(path / "completionMode", mode, {"NonIndexed", "Indexed"});
+  constexpr std::int64_t kMostIndexed = 100'000;
+  if (indexed && number(spec["parallelism"]) > kMostIndexed)
+    check.invalid(path / "parallelism", spec["parallelism"],
+                  "must be less than or equal to 100000 when completion mode is Indexed");
   if (indexed && spec["completions"].is_null()) check.required(path / "completions", "when completion mode is Indexed");
   const bool plain = spec["completionMode"].is_null() || spec.text("completionMode") == "NonIndexed";
   for (const char* member : {"backoffLimitPerIndex", "maxFailedIndexes"})
@@ -227,6 +231,10 @@ void check_stateful_set(Check& check, const Value& object, const Value* old) {
   const Path claims = path / "volumeClaimTemplates";
   const Array& all = items(spec["volumeClaimTemplates"]);
   for (std::size_t i = 0; i < all.size(); ++i) check_claim_spec(check, claims[i] / "spec", all[i]["spec"]);
+  const Path retention = path / "persistentVolumeClaimRetentionPolicy";
+  for (const char* member : {"whenDeleted", "whenScaled"})
+    if (const Value& policy = spec["persistentVolumeClaimRetentionPolicy"][member]; !policy.is_null())
+      check.one_of(retention / member, policy, {"Retain", "Delete"});
   check.non_negative(path / "replicas", spec["replicas"]);
   check.non_negative(path / "minReadySeconds", spec["minReadySeconds"]);
   if (const std::string_view name = spec.text("serviceName"); !name.empty())

@@ -108,6 +108,7 @@ void check_lists(const json::Value& value, const Schema& schema, const std::stri
 const json::Value* at_dots(const json::Value& object, std::string_view path, std::string& trouble,
                            std::string_view wanted) {
   if (path.starts_with('.')) path.remove_prefix(1);
+  const std::string whole = fmt::format(".{}", path);
   const json::Value* here = &object;
   std::string walked;
   while (true) {
@@ -116,9 +117,10 @@ const json::Value* at_dots(const json::Value& object, std::string_view path, std
     const json::Object* members = here->as_object();
     if (members == nullptr) {
       if (here->is_null()) return nullptr;
-      trouble = fmt::format("{} accessor error: {} is of the type {}, expected map[string]interface{{}}", walked,
+      trouble = fmt::format("{} accessor error: {} is of the type {}, expected map[string]interface{{}}", whole,
                             json::dump(*here),
                             here->is_string()   ? "string"
+                            : here->is_array()  ? "[]interface {}"
                             : here->is_number() ? "int64"
                                                 : "bool");
       return nullptr;

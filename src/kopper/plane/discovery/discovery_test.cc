@@ -65,8 +65,8 @@ TEST_F(DiscoveryTest, ListsGroupsInTheServersOrder) {
             (std::vector<std::string>{"apiregistration.k8s.io", "apps", "events.k8s.io", "authentication.k8s.io",
                                       "authorization.k8s.io", "autoscaling", "batch", "networking.k8s.io", "policy",
                                       "rbac.authorization.k8s.io", "storage.k8s.io", "admissionregistration.k8s.io",
-                                      "apiextensions.k8s.io", "coordination.k8s.io", "discovery.k8s.io",
-                                      "z.example.com", "a.example.com"}));
+                                      "apiextensions.k8s.io", "scheduling.k8s.io", "coordination.k8s.io",
+                                      "discovery.k8s.io", "z.example.com", "a.example.com"}));
   EXPECT_EQ(text(ask("/apis/apps")),
             R"({"kind":"APIGroup","apiVersion":"v1","name":"apps","versions":[{"groupVersion":"apps/v1",)"
             R"("version":"v1"}],"preferredVersion":{"groupVersion":"apps/v1","version":"v1"}})"

@@ -88,6 +88,17 @@ std::string meaning_of(int status, const std::string& body) {
   return fmt::format("the server responded with the status code {} but did not return more information", status);
 }
 
+// What went wrong on the way, as Go says it: operators look for these words in the events of their users.
+std::string go_words(const Error& error, const std::string& address) {
+  const std::string_view what = error.what();
+  if (error.code == Code::Timeout) return "context deadline exceeded";
+  if (what.ends_with("Connection refused")) return fmt::format("dial tcp {}: connect: connection refused", address);
+  if (what.ends_with("No route to host")) return fmt::format("dial tcp {}: connect: no route to host", address);
+  if (what.ends_with("certificate signed by unknown authority"))
+    return "tls: failed to verify certificate: x509: certificate signed by unknown authority";
+  return std::string(what);
+}
+
 struct Answer {
   int status = 0;
   std::string body;
@@ -193,8 +204,10 @@ Task<json::Value> WebhookCaller::post(WebhookTarget target, json::Value review, 
                         target.service_path);
   shown += fmt::format("?timeout={}s", timeout.count());
   Answer answer;
+  std::string address;
   try {
     const Endpoint endpoint = resolve(target);
+    address = endpoint.origin.host_port();
     const std::shared_ptr<Client> kept = client(endpoint, target.ca_bundle);
     http::Request request;
     request.method = "POST";
@@ -206,8 +219,7 @@ Task<json::Value> WebhookCaller::post(WebhookTarget target, json::Value review, 
     request.body = json::dump(review);
     answer = co_await rt::timeout(timeout, exchange(kept->handler.get(), std::move(request)));
   } catch (const Error& error) {
-    const std::string why = error.code == Code::Timeout ? "context deadline exceeded" : std::string(error.what());
-    throw Error(error.code, fmt::format("Post \"{}\": {}", shown, why));
+    throw Error(error.code, fmt::format("Post \"{}\": {}", shown, go_words(error, address)));
   }
   if (answer.status < 200 || answer.status > 206)
     throw Error(Code::Unavailable, meaning_of(answer.status, answer.body));

@@ -336,7 +336,8 @@ TEST_F(WebhooksTest, ConvertsBetweenVersions) {
   };
   const Answer failed = ask("GET", old_toys + "/ball");
   EXPECT_EQ(failed.status, 500);
-  EXPECT_EQ(failed.message(), "conversion webhook for example.com/v2, Kind=Toy failed: too old");
+  EXPECT_TRUE(failed.message().ends_with("conversion webhook for example.com/v2, Kind=Toy failed: too old"))
+      << failed.message();
 }
 
 // Never answers.

@@ -25,6 +25,8 @@ std::expected<PathElement, std::string> key_of(const Schema& list, const json::V
       key.emplace_back(name, *value);
     } else if (const Member* member = named_member(list.items, name); member != nullptr && member->default_value) {
       key.emplace_back(name, *member->default_value);
+    } else if (const json::Value* blank = blank_of(list.items, member); blank != nullptr && !blank->is_null()) {
+      key.emplace_back(name, *blank);  // a field that is always written: left out, it is empty
     }
   }
   if (key.empty()) {
