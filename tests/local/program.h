@@ -51,6 +51,7 @@ class Program {
   Task<rt::ExitStatus> ended();  // by itself
 
   bool ready() const;
+  int pid() const { return process_->pid(); }
   client::Config config() const;  // how to reach it, as an administrator
   std::shared_ptr<http::Handler> connect() const;
   std::size_t resident_mb() const;  // memory that it has now

@@ -120,7 +120,12 @@ LocalServer::~LocalServer() = default;
 Plane& LocalServer::plane() { return *impl_->plane; }
 
 Task<> LocalServer::start() {
-  co_await impl_->plane->start();
+  try {
+    co_await impl_->plane->start();
+  } catch (Error& error) {
+    if (!impl_->storage) throw;
+    throw std::move(error.with(fmt::format("cannot go on from {}", (impl_->options.data_dir / "objects.db").string())));
+  }
   rt::TlsServerOptions tls;
   tls.cert_pem = impl_->serving.cert_pem;
   tls.key_pem = impl_->serving.key_pem;

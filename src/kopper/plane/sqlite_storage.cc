@@ -1,6 +1,7 @@
 #include "kopper/plane/sqlite_storage.h"
 
-#include <deque>
+#include <algorithm>
+#include <iterator>
 #include <optional>
 #include <span>
 #include <utility>
@@ -9,6 +10,7 @@
 #include <sqlite3.h>
 
 #include "kopper/base/error.h"
+#include "kopper/base/log.h"
 #include "kopper/rt/offload.h"
 #include "kopper/rt/scope.h"
 #include "kopper/rt/wait_list.h"
@@ -16,12 +18,16 @@
 namespace kopper::plane {
 namespace {
 
+constexpr rt::Duration kRetry = std::chrono::seconds(1);
+constexpr int kVersion = 1;  // of the tables
+
 constexpr const char* kTables =
     "CREATE TABLE IF NOT EXISTS objects (place TEXT NOT NULL, namespace TEXT NOT NULL, name TEXT NOT NULL, revision "
     "INTEGER NOT NULL, "
     "json BLOB NOT NULL, PRIMARY KEY (place, namespace, name)) WITHOUT ROWID;"
     "CREATE TABLE IF NOT EXISTS last (one INTEGER PRIMARY KEY CHECK (one = 1), revision INTEGER NOT NULL);"
-    "INSERT OR IGNORE INTO last VALUES (1, 0);";
+    "INSERT OR IGNORE INTO last VALUES (1, 0);"
+    "PRAGMA user_version = 1;";
 
 // One connection, used by one thread at a time.
 class Database {
@@ -35,6 +41,7 @@ class Database {
     std::filesystem::permissions(file, std::filesystem::perms::owner_read | std::filesystem::perms::owner_write);
     // Exclusive: nobody else may have it open. Full: a commit is on the disk when it returns.
     run("PRAGMA locking_mode=EXCLUSIVE; PRAGMA journal_mode=WAL; PRAGMA synchronous=FULL;");
+    check_version();
     run(kTables);
     put_ =
         prepare("INSERT INTO objects VALUES (?1, ?2, ?3, ?4, ?5) ON CONFLICT DO UPDATE SET revision = ?4, json = ?5");
@@ -62,7 +69,18 @@ class Database {
     return out;
   }
 
+  // All or none.
   void commit(std::span<const Write> changes) {
+    try {
+      write_all(changes);
+    } catch (const Error&) {
+      sqlite3_exec(db_.get(), "ROLLBACK", nullptr, nullptr, nullptr);  // fails when SQLite has done so already
+      throw;
+    }
+  }
+
+ private:
+  void write_all(std::span<const Write> changes) {
     run("BEGIN");
     for (const Write& change : changes) {
       sqlite3_stmt* statement = change.json ? put_.get() : erase_.get();
@@ -80,12 +98,22 @@ class Database {
     run("COMMIT");
   }
 
- private:
   struct Close {
     void operator()(sqlite3* db) const { sqlite3_close(db); }
     void operator()(sqlite3_stmt* statement) const { sqlite3_finalize(statement); }
   };
   using Statement = std::unique_ptr<sqlite3_stmt, Close>;
+
+  // 0: new, or of before versions were written, with the same tables.
+  void check_version() {
+    const Statement found = prepare("PRAGMA user_version");
+    const int code = sqlite3_step(found.get());
+    if (code != SQLITE_ROW) check(code);
+    const int version = sqlite3_column_int(found.get(), 0);
+    if (version >= 0 && version <= kVersion) return;
+    throw Error(Code::Invalid, fmt::format("{}: written by a newer kopper (version {} of its tables, {} is known here)",
+                                           file_, version, kVersion));
+  }
 
   void check(int code) {
     if (code == SQLITE_OK || code == SQLITE_DONE) return;
@@ -133,19 +161,26 @@ std::filesystem::path prepared(const std::filesystem::path& folder) {
 struct SqliteStorage::Impl {
   explicit Impl(const std::filesystem::path& folder) : database(std::make_shared<Database>(prepared(folder))) {}
 
+  // A batch that fails is tried again, with what came since: later changes must not become durable before it does.
   Task<> commit_all() {
     while (!waiting.empty()) {
       auto batch = std::make_shared<std::vector<Write>>(std::exchange(waiting, {}));
       const std::uint64_t last = batch->back().revision;
       const auto work = [db = database, batch] { db->commit(*batch); };
+      const bool was_broken = broken.has_value();
       try {
         co_await rt::offload(disk, work);
         committed = last;
+        broken.reset();
       } catch (const Error& error) {
-        broken = error;  // what is on the disk is not known any more: nothing may be acknowledged from here on
+        broken = error;
+        std::ranges::move(waiting, std::back_inserter(*batch));
+        waiting = std::move(*batch);
       }
+      if (broken && !was_broken) log::error("objects cannot be kept", {{"error", broken->what()}});
+      if (!broken && was_broken) log::info("objects can be kept again");
       done.wake_all();
-      if (broken) break;
+      if (broken) co_await rt::sleep(kRetry);
     }
     busy = false;
   }
@@ -153,7 +188,7 @@ struct SqliteStorage::Impl {
   std::shared_ptr<Database> database;
   std::vector<Write> waiting;
   std::uint64_t committed = 0;
-  std::optional<Error> broken;
+  std::optional<Error> broken;  // why the last try failed
   bool busy = false;
   rt::WaitList done;
   rt::ThreadPool disk{1};
