@@ -6,6 +6,7 @@
 #include <fmt/format.h>
 
 #include "kopper/api/selector.h"
+#include "kopper/json/utf8.h"
 #include "kopper/plane/behaviour.h"
 
 namespace kopper::plane {
@@ -43,7 +44,7 @@ void add_warnings(const Call& call, http::Response& response) {
     std::string quoted;
     for (const char c : warning) {
       if (c == '"' || c == '\\') quoted += '\\';
-      quoted += c == '\n' || c == '\r' ? ' ' : c;
+      quoted += static_cast<unsigned char>(c) < ' ' || c == 0x7f ? ' ' : c;  // no header may have them
     }
     response.headers.add("warning", fmt::format("299 - \"{}\"", quoted));
   }
@@ -68,7 +69,9 @@ http::Response answer(const Call& call, int status, const json::Value& value) {
 http::Response refused(const Refusal& refusal, const Call* call) {
   Output output;
   output.yaml = call != nullptr && wants_yaml(call->header("accept"));
-  std::string body = formatted(json::dump(refusal.status()), output);
+  std::string status = json::dump(refusal.status());
+  if (!json::valid_utf8(status)) status = json::repaired_utf8(status);  // it may show what was sent
+  std::string body = formatted(std::move(status), output);
   if (!body.ends_with('\n')) body += '\n';
   http::Response out = http::text_response(refusal.code, std::move(body), output.content_type());
   if (refusal.retry_after) out.headers.set("retry-after", std::to_string(refusal.retry_after->count()));
