@@ -40,6 +40,10 @@ namespace rt = kopper::rt;
 namespace {
 
 constexpr std::size_t kRequests = 12;
+constexpr const char* kFollowed[] = {"/api/v1/configmaps", "/api/v1/pods", "/api/v1/services",
+                                     "/apis/apps/v1/deployments", "/apis/example.com/v1/widgets"};
+
+using Versions = std::map<std::string, std::string>;  // of objects, by namespace and name
 
 std::string type_of(std::string_view word) {
   static const std::map<std::string_view, std::string> known{
@@ -71,6 +75,7 @@ class Session {
   Session() : plane_(options()) {
     loop_.run(plane_.start());
     plane_.core().too_large_wait = std::chrono::seconds(0);
+    for (const char* path : kFollowed) initial_[path] = list(path).value_or(Versions());
     start_ = revision();
   }
 
@@ -80,9 +85,7 @@ class Session {
       one(input.substr(0, end));
       input.remove_prefix(end == std::string_view::npos ? input.size() : end + 3);
     }
-    for (const char* path : {"/api/v1/configmaps", "/api/v1/pods", "/api/v1/services", "/apis/apps/v1/deployments",
-                             "/apis/example.com/v1/widgets"})
-      check_replay(path);
+    for (const char* path : kFollowed) check_replay(path);
   }
 
  private:
@@ -225,20 +228,27 @@ class Session {
     }
   }
 
+  // Nothing when there is no such kind.
+  std::optional<Versions> list(const std::string& path) {
+    const auto listed = ask(get(path));
+    if (!listed || listed->status != 200) return std::nullopt;
+    Versions out;
+    if (const json::Array* items = std::as_const(listed->value)["items"].as_array())
+      for (const json::Value& item : *items) out[key(item)] = item["metadata"].text("resourceVersion");
+    return out;
+  }
+
   // All changes since the start, one after the other, make the list.
   void check_replay(const std::string& path) {
-    const auto listed = ask(get(path));
-    if (!listed || listed->status != 200) return;
-    std::map<std::string, std::string> expected;
-    if (const json::Array* items = std::as_const(listed->value)["items"].as_array())
-      for (const json::Value& item : *items) expected[key(item)] = item["metadata"].text("resourceVersion");
+    const auto expected = list(path);
+    if (!expected) return;
     Answer events;
     {
       rt::Scope scope;
       scope.spawn(read(&plane_, get(path + "?watch=1&resourceVersion=" + std::to_string(start_)), &events));
       loop_.poll();
     }
-    std::map<std::string, std::string> replica;
+    Versions replica = initial_[path];
     std::string_view rest = events.body;
     while (!rest.empty()) {
       const std::size_t end = std::min(rest.find('\n'), rest.size());
@@ -254,7 +264,7 @@ class Session {
         replica[key(object)] = object["metadata"].text("resourceVersion");
       }
     }
-    require(replica == expected, "the changes make the list");
+    require(replica == *expected, "the changes make the list");
   }
 
   static std::string key(const json::Value& object) {
@@ -264,6 +274,7 @@ class Session {
   rt::Loop loop_{rt::ClockMode::Manual};
   plane::Plane plane_;
   std::uint64_t start_ = 0;
+  std::map<std::string, Versions> initial_;
   std::string version_ = "0";
   std::string uid_;
 };
