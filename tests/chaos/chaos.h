@@ -48,7 +48,7 @@ class Chaos : public testing::TestWithParam<unsigned> {
     }
     cluster_.faults().clear();
     cluster_.until("all is as the objects say", [this] { return is_right(); });
-    cluster_.advance(std::chrono::minutes(20));  // what was tried in vain is tried once more
+    cluster_.advance(std::chrono::hours(1));  // what was tried in vain is tried once more
     (void)cluster_.writes();
     cluster_.advance(std::chrono::hours(11));
     EXPECT_THAT(cluster_.writes(), testing::IsEmpty());
@@ -67,6 +67,7 @@ class Chaos : public testing::TestWithParam<unsigned> {
     kopper::testing::ClusterOptions out;
     out.burst = 100;
     out.qps = 5;
+    out.patience = std::chrono::hours(1);  // more than the longest back-off
     return out;
   }
 
