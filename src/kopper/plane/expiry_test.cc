@@ -51,6 +51,17 @@ TEST_F(ExpiryTest, EventsGoAnHourAfterTheirLastWrite) {
   EXPECT_EQ(ask("GET", "/api/v1/namespaces/default/configmaps/stays").status, 200);
 }
 
+// As kube-apiserver 1.37 does.
+TEST_F(ExpiryTest, NeitherFinalizersNorWritesThatChangeNothingHelp) {
+  start();
+  ask("POST", kEvents, kEvent);
+  ask("PATCH", std::string(kEvents) + "/e", R"({"metadata":{"finalizers":["example.com/wait"]}})");
+  loop_.advance(50min);
+  ask("PATCH", std::string(kEvents) + "/e", R"({"type":"Normal"})");
+  loop_.advance(11min);
+  EXPECT_EQ(status_of_event(), 404);
+}
+
 TEST_F(ExpiryTest, TheTimeToLiveIsAnOption) {
   PlaneOptions options;
   options.event_ttl = 5min;
