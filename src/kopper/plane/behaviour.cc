@@ -5,6 +5,7 @@
 #include <fmt/format.h>
 
 #include "kopper/api/validation.h"
+#include "kopper/plane/builtin/autoscaler_versions.h"
 #include "kopper/plane/builtin/conform.h"
 #include "kopper/plane/builtin/defaults.h"
 #include "kopper/plane/builtin/fields.h"
@@ -14,6 +15,7 @@
 #include "kopper/plane/crd/check_crd.h"
 #include "kopper/plane/crd/crd_status.h"
 #include "kopper/plane/crd/defaults.h"
+#include "kopper/plane/crd/go_text.h"
 #include "kopper/plane/crd/json_path.h"
 #include "kopper/plane/crd/prune.h"
 #include "kopper/plane/crd/validate.h"
@@ -45,6 +47,28 @@ bool same_content(const json::Value& a, const json::Value& b, bool without_statu
   return has_all(a, b) && has_all(b, a);
 }
 
+// Objects inside an object have metadata too.
+void decode_embedded(const Resource& resource, json::Value& value, const Schema& schema, const std::string& path) {
+  if (json::Array* list = value.as_array()) {
+    if (schema.items == nullptr) return;
+    for (std::size_t i = 0; i < list->size(); ++i)
+      decode_embedded(resource, (*list)[i], *schema.items, fmt::format("{}[{}]", path, i));
+    return;
+  }
+  json::Object* members = value.as_object();
+  if (members == nullptr) return;
+  if (json::Value* metadata = members->find("metadata"); schema.embedded && !path.empty() && metadata != nullptr) {
+    const json::Value sent = *metadata;
+    const builtin::Findings found = builtin::conform(*metadata, *schema.child("metadata"));
+    if (!found.error.empty())
+      throw builtin::undecodable(resource.version, resource.kind,
+                                 fmt::format("{}.metadata: Invalid value: {}: {}", path, go_json(sent), found.error));
+  }
+  for (auto& [key, member] : *members)
+    if (const Schema* child = schema.child(key); child != nullptr && (!path.empty() || key != "metadata"))
+      decode_embedded(resource, member, *child, path.empty() ? key : path + "." + key);
+}
+
 void append(Problems& problems, const Problems& more) {
   for (const Cause& cause : more.causes()) problems.add(cause.field, cause.reason, cause.message);
 }
@@ -68,6 +92,7 @@ void decode_object(const Resource& resource, json::Value& object, std::vector<st
     if (metadata.is_null()) metadata = json::Object();
     const builtin::Findings found = builtin::conform(metadata, *custom->schema.root().child("metadata"));
     if (!found.error.empty()) throw builtin::undecodable(resource.version, resource.kind, found.error);
+    decode_embedded(resource, object, custom->schema.root(), "");
     return;
   }
   builtin::Findings found = builtin::conform(object, *resource.schema);
@@ -161,7 +186,9 @@ json::Array table_cells(const Resource& resource, const json::Value& object) {
     }
     return out;
   }
-  return table::cells(resource.group, resource.plural, object, now);
+  const bool old_autoscaler = resource.group == "autoscaling" && resource.version == "v1";
+  return table::cells(resource.group, resource.plural, old_autoscaler ? builtin::autoscaler_to_v2(object) : object,
+                      now);
 }
 
 std::string selectable_field(const Resource& resource, std::string_view path, const json::Value& object) {

@@ -4,6 +4,7 @@
 
 #include <fmt/format.h>
 
+#include "kopper/plane/builtin/autoscaler_versions.h"
 #include "kopper/plane/crd/convert.h"
 #include "kopper/plane/crd/defaults.h"
 #include "kopper/plane/crd/prune.h"
@@ -41,6 +42,10 @@ json::Value renamed(const json::Value& event, std::string_view api_version) {
 
 bool is_event(const Resource& resource) { return resource.table() == "events"; }
 
+bool is_autoscaler(const Resource& resource) {
+  return resource.group == "autoscaling" && resource.kind == "HorizontalPodAutoscaler";
+}
+
 // Objects begin with their kind and apiVersion: put_type_first().
 bool stored_as(const Stored& object, const Resource& resource) {
   return object.json.starts_with(
@@ -60,7 +65,7 @@ void refresh(const CustomKind& kind, json::Value& object) {
 bool Conversions::needed(const Resource& resource, const Stored& object) const {
   if (const CustomKind* kind = custom_kind(resource))
     return object.revision <= kind->since || !stored_as(object, resource);
-  return is_event(resource) && !stored_as(object, resource);
+  return (is_event(resource) || is_autoscaler(resource)) && !stored_as(object, resource);
 }
 
 Task<std::vector<json::Value>> Conversions::custom(json::Value definition, std::string api_version,
@@ -91,6 +96,12 @@ Task<std::vector<json::Value>> Conversions::to_version(ResourceRef resource, std
       if (object.text("apiVersion") != version) object = renamed(object, version);
     co_return objects;
   }
+  if (is_autoscaler(*resource)) {
+    for (json::Value& object : objects)
+      if (object.text("apiVersion") != version)
+        object = resource->version == "v1" ? builtin::autoscaler_to_v1(object) : builtin::autoscaler_to_v2(object);
+    co_return objects;
+  }
   const CustomKind& kind = *custom_kind(*resource);
   for (json::Value& object : objects) refresh(kind, object);
   json::Value definition = kind.definition;
@@ -109,6 +120,7 @@ Task<json::Value> Conversions::to_storage(ResourceRef resource, json::Value obje
     put_type_first(out, core);
     co_return out;
   }
+  if (is_autoscaler(*resource) && resource->version == "v1") co_return builtin::autoscaler_to_v2(object);
   if (!resource->custom || resource->version == resource->custom->storage_version) co_return object;
   std::vector<json::Value> one;
   one.push_back(std::move(object));

@@ -8,6 +8,7 @@
 #include "kopper/api/gen/apps_v1.h"
 #include "kopper/api/gen/authentication_v1.h"
 #include "kopper/api/gen/authorization_v1.h"
+#include "kopper/api/gen/autoscaling_v1.h"
 #include "kopper/api/gen/autoscaling_v2.h"
 #include "kopper/api/gen/batch_v1.h"
 #include "kopper/api/gen/coordination_v1.h"
@@ -93,6 +94,7 @@ const std::vector<Row>& rows() {
       {of<api::authorizationv1::SubjectAccessReview>(), "", "", "", kReview},
 
       {of<api::autoscalingv2::HorizontalPodAutoscaler>(), "hpa", "all", kStatus},
+      {of<api::autoscalingv1::HorizontalPodAutoscaler>(), "hpa", "all", kStatus},
 
       {of<api::batchv1::CronJob>(), "cj", "all", kStatus},
       {of<api::batchv1::Job>(), "", "all", kStatus},

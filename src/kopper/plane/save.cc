@@ -235,7 +235,8 @@ Task<Saved> save(Core& core, Call& call, Edit edit, SaveOptions options) {
     require_name(call, metadata);
     const std::string given(metadata.text("resourceVersion"));
     const bool conditional = !given.empty() && given != "0";
-    if (!conditional && call.info.verb == "update" && options.subresource.empty() && resource->type == nullptr) {
+    const bool whole = options.subresource.empty() || options.subresource == "status";
+    if (!conditional && call.info.verb == "update" && whole && resource->type == nullptr) {
       Problems problems;  // who replaces a custom resource says what it replaces
       problems.invalid("metadata.resourceVersion", 0, "must be specified for an update");
       throw invalid(resource->group, resource->plural, call.info.name, problems);

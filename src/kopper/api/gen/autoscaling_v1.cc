@@ -13,6 +13,33 @@
 namespace kopper::api::autoscalingv1 {
 namespace {
 
+constexpr ::kopper::meta::Field kCrossVersionObjectReference[] = {
+    {.name = "kind", KOPPER_AT(CrossVersionObjectReference, kind), .required = true},
+    {.name = "name", KOPPER_AT(CrossVersionObjectReference, name), .required = true},
+    {.name = "apiVersion", KOPPER_AT(CrossVersionObjectReference, apiVersion)},
+};
+
+constexpr ::kopper::meta::Field kHorizontalPodAutoscalerSpec[] = {
+    {.name = "scaleTargetRef", KOPPER_AT(HorizontalPodAutoscalerSpec, scaleTargetRef), .required = true, .omit_zero = true, .topology = ::kopper::Topology::Atomic},
+    {.name = "minReplicas", KOPPER_AT(HorizontalPodAutoscalerSpec, minReplicas)},
+    {.name = "maxReplicas", KOPPER_AT(HorizontalPodAutoscalerSpec, maxReplicas), .required = true},
+    {.name = "targetCPUUtilizationPercentage", KOPPER_AT(HorizontalPodAutoscalerSpec, targetCPUUtilizationPercentage)},
+};
+
+constexpr ::kopper::meta::Field kHorizontalPodAutoscalerStatus[] = {
+    {.name = "observedGeneration", KOPPER_AT(HorizontalPodAutoscalerStatus, observedGeneration), .omit_zero = true},
+    {.name = "lastScaleTime", KOPPER_AT(HorizontalPodAutoscalerStatus, lastScaleTime)},
+    {.name = "currentReplicas", KOPPER_AT(HorizontalPodAutoscalerStatus, currentReplicas), .required = true},
+    {.name = "desiredReplicas", KOPPER_AT(HorizontalPodAutoscalerStatus, desiredReplicas), .required = true},
+    {.name = "currentCPUUtilizationPercentage", KOPPER_AT(HorizontalPodAutoscalerStatus, currentCPUUtilizationPercentage), .omit_zero = true},
+};
+
+constexpr ::kopper::meta::Field kHorizontalPodAutoscaler[] = {
+    {.name = "metadata", KOPPER_AT(HorizontalPodAutoscaler, metadata), .omit_zero = true},
+    {.name = "spec", KOPPER_AT(HorizontalPodAutoscaler, spec), .required = true, .omit_zero = true},
+    {.name = "status", KOPPER_AT(HorizontalPodAutoscaler, status), .omit_zero = true},
+};
+
 constexpr ::kopper::meta::Field kScaleSpec[] = {
     {.name = "replicas", KOPPER_AT(ScaleSpec, replicas)},
 };
@@ -30,6 +57,10 @@ constexpr ::kopper::meta::Field kScale[] = {
 
 }  // namespace
 
+bool operator==(const CrossVersionObjectReference& a, const CrossVersionObjectReference& b) { return ::kopper::meta::equal(a, b); }
+bool operator==(const HorizontalPodAutoscalerSpec& a, const HorizontalPodAutoscalerSpec& b) { return ::kopper::meta::equal(a, b); }
+bool operator==(const HorizontalPodAutoscalerStatus& a, const HorizontalPodAutoscalerStatus& b) { return ::kopper::meta::equal(a, b); }
+bool operator==(const HorizontalPodAutoscaler& a, const HorizontalPodAutoscaler& b) { return ::kopper::meta::equal(a, b); }
 bool operator==(const ScaleSpec& a, const ScaleSpec& b) { return ::kopper::meta::equal(a, b); }
 bool operator==(const ScaleStatus& a, const ScaleStatus& b) { return ::kopper::meta::equal(a, b); }
 bool operator==(const Scale& a, const Scale& b) { return ::kopper::meta::equal(a, b); }
@@ -38,6 +69,10 @@ bool operator==(const Scale& a, const Scale& b) { return ::kopper::meta::equal(a
 
 namespace kopper::meta {
 
+template <> constinit const Type TypeOf<::kopper::api::autoscalingv1::CrossVersionObjectReference>::type = record<::kopper::api::autoscalingv1::CrossVersionObjectReference>(::kopper::api::autoscalingv1::kCrossVersionObjectReference);
+template <> constinit const Type TypeOf<::kopper::api::autoscalingv1::HorizontalPodAutoscalerSpec>::type = record<::kopper::api::autoscalingv1::HorizontalPodAutoscalerSpec>(::kopper::api::autoscalingv1::kHorizontalPodAutoscalerSpec);
+template <> constinit const Type TypeOf<::kopper::api::autoscalingv1::HorizontalPodAutoscalerStatus>::type = record<::kopper::api::autoscalingv1::HorizontalPodAutoscalerStatus>(::kopper::api::autoscalingv1::kHorizontalPodAutoscalerStatus);
+template <> constinit const Type TypeOf<::kopper::api::autoscalingv1::HorizontalPodAutoscaler>::type = record<::kopper::api::autoscalingv1::HorizontalPodAutoscaler>(::kopper::api::autoscalingv1::kHorizontalPodAutoscaler);
 template <> constinit const Type TypeOf<::kopper::api::autoscalingv1::ScaleSpec>::type = record<::kopper::api::autoscalingv1::ScaleSpec>(::kopper::api::autoscalingv1::kScaleSpec);
 template <> constinit const Type TypeOf<::kopper::api::autoscalingv1::ScaleStatus>::type = record<::kopper::api::autoscalingv1::ScaleStatus>(::kopper::api::autoscalingv1::kScaleStatus);
 template <> constinit const Type TypeOf<::kopper::api::autoscalingv1::Scale>::type = record<::kopper::api::autoscalingv1::Scale>(::kopper::api::autoscalingv1::kScale);

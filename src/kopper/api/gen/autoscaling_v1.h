@@ -9,9 +9,46 @@
 #include <vector>
 
 #include "kopper/api/gen/meta_v1.h"
+#include "kopper/api/time.h"
 #include "kopper/meta/type.h"
 
 namespace kopper::api::autoscalingv1 {
+
+struct CrossVersionObjectReference {
+  std::string kind{};
+  std::string name{};
+  std::string apiVersion{};
+
+  friend bool operator==(const CrossVersionObjectReference&, const CrossVersionObjectReference&);
+};
+
+struct HorizontalPodAutoscalerSpec {
+  CrossVersionObjectReference scaleTargetRef{};
+  std::optional<std::int32_t> minReplicas{};
+  std::int32_t maxReplicas{};
+  std::optional<std::int32_t> targetCPUUtilizationPercentage{};
+
+  friend bool operator==(const HorizontalPodAutoscalerSpec&, const HorizontalPodAutoscalerSpec&);
+};
+
+struct HorizontalPodAutoscalerStatus {
+  std::int64_t observedGeneration{};
+  ::kopper::api::Time lastScaleTime{};
+  std::int32_t currentReplicas{};
+  std::int32_t desiredReplicas{};
+  std::int32_t currentCPUUtilizationPercentage{};
+
+  friend bool operator==(const HorizontalPodAutoscalerStatus&, const HorizontalPodAutoscalerStatus&);
+};
+
+struct HorizontalPodAutoscaler {
+  static constexpr ::kopper::Kind kind{.group = "autoscaling", .version = "v1", .kind = "HorizontalPodAutoscaler", .plural = "horizontalpodautoscalers"};
+  ::kopper::api::metav1::ObjectMeta metadata{};
+  HorizontalPodAutoscalerSpec spec{};
+  HorizontalPodAutoscalerStatus status{};
+
+  friend bool operator==(const HorizontalPodAutoscaler&, const HorizontalPodAutoscaler&);
+};
 
 struct ScaleSpec {
   std::int32_t replicas{};
@@ -39,6 +76,10 @@ struct Scale {
 
 namespace kopper::meta {
 
+template <> const Type TypeOf<::kopper::api::autoscalingv1::CrossVersionObjectReference>::type;
+template <> const Type TypeOf<::kopper::api::autoscalingv1::HorizontalPodAutoscalerSpec>::type;
+template <> const Type TypeOf<::kopper::api::autoscalingv1::HorizontalPodAutoscalerStatus>::type;
+template <> const Type TypeOf<::kopper::api::autoscalingv1::HorizontalPodAutoscaler>::type;
 template <> const Type TypeOf<::kopper::api::autoscalingv1::ScaleSpec>::type;
 template <> const Type TypeOf<::kopper::api::autoscalingv1::ScaleStatus>::type;
 template <> const Type TypeOf<::kopper::api::autoscalingv1::Scale>::type;

@@ -166,7 +166,8 @@ ResourceRef AdmissionWebhooks::wanted(const Hook& hook, const Attempt& attempt) 
   ResourceRef out;
   if (any_rule(hook, subject_of(attempt, *attempt.resource))) {
     out = attempt.resource;
-  } else if (!hook.exact && (attempt.resource->custom || attempt.resource->table() == "events")) {
+  } else if (!hook.exact && (attempt.resource->custom || attempt.resource->table() == "events" ||
+                             attempt.resource->group == "autoscaling")) {
     for (const Catalog::Group& group : core_.catalog.groups())
       for (const Catalog::Version& version : group.versions)
         for (const ResourceRef& other : version.resources) {
