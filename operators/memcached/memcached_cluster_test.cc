@@ -14,10 +14,8 @@ namespace {
 using namespace std::chrono_literals;
 using kopper::Deployment;
 using kopper::plane::FaultEffect;
-using testing::ElementsAre;
 using testing::IsEmpty;
 using testing::SizeIs;
-using testing::StartsWith;
 
 bool is_right(const Deployment& it) {
   const auto& containers = it.spec.template_.spec.containers;
