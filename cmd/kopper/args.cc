@@ -109,6 +109,16 @@ CLI::App* add_cluster(CLI::App& app, Args& args) {
           },
           "How long Events are kept after their last write; 0: for ever (default: 1h)")
       ->type_name("DURATION");
+  verb->add_option("--kubernetes-version-compat", args.version_compat,
+                   "Say to be this version, and behave as it did where clients of that time must see it (1.20)")
+      ->check(CLI::Validator(
+          [](const std::string& text) {
+            const bool right = text.size() > 2 && text.size() < 5 && text.starts_with("1.") &&
+                               text.find_first_not_of("0123456789", 2) == std::string::npos;
+            return right ? std::string() : "say 1.20 or the like";
+          },
+          ""))
+      ->type_name("1.N");
   verb->add_flag("--debug-faults", args.debug_faults,
                  "Let administrators make things go wrong (/debug/faults, /debug/clock)");
   verb->footer("--kubeconfig names the file to write (mode 0600; default: kopper.kubeconfig)");

@@ -46,7 +46,8 @@ struct Args {
   std::uint16_t port = 0;
   std::string data_dir;
   std::string token_file;
-  std::size_t history = 0;  // 0: the server's own choice
+  std::size_t history = 0;     // 0: the server's own choice
+  std::string version_compat;  // "1.20"; empty: the newest
   std::chrono::seconds event_ttl{3600};
   bool debug_faults = false;
 

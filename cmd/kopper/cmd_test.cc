@@ -50,7 +50,13 @@ TEST(Args, MistakesAreUsageErrors) {
   EXPECT_EQ(parse({"apply"}).exit_code, 2);
   EXPECT_EQ(parse({}).exit_code, 2);
   EXPECT_EQ(parse({"frobnicate"}).exit_code, 2);
+  for (const char* version : {"1", "1.", "v1.20", "1.20.3", "2.0", "1.x"})
+    EXPECT_EQ(parse({"cluster", "--kubernetes-version-compat", version}).exit_code, 2) << version;
   testing::internal::GetCapturedStderr();
+}
+
+TEST(Args, AVersionToBe) {
+  EXPECT_EQ(parse({"cluster", "--kubernetes-version-compat", "1.20"}).args->version_compat, "1.20");
 }
 
 TEST(Args, HelpIsNoError) {

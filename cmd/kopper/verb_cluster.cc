@@ -18,6 +18,7 @@ Task<int> run_cluster(const Args* args) {
   options.token_file = args->token_file;
   options.plane.event_ttl = args->event_ttl;
   options.debug_faults = args->debug_faults;
+  if (!args->version_compat.empty()) options.plane.version = fmt::format("v{}.0", args->version_compat);
   if (args->history > 0) options.plane.state.history = args->history;
   plane::LocalServer server(options);
   co_await server.start();

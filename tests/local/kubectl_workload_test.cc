@@ -87,6 +87,30 @@ TEST_F(KubectlWorkload, SetsPartsOfATemplate) {
   EXPECT_EQ(field("deploy/web", ".metadata.generation"), "5");
 }
 
+TEST_F(KubectlWorkload, Autoscales) {
+  ok({"create", "deployment", "web", "--image=nginx"});
+  EXPECT_THAT(ok({"autoscale", "deployment", "web", "--min=1", "--max=3"}),
+              HasSubstr("horizontalpodautoscaler.autoscaling/web autoscaled"));
+  EXPECT_THAT(ok({"get", "hpa"}), ContainsRegex("web +Deployment/web .* 1 +3 "));
+  const auto at = [&](const std::string& version, const std::string& path) {
+    return ok(
+        {"get", "horizontalpodautoscalers." + version + ".autoscaling", "web", "-o", "jsonpath={.spec." + path + "}"});
+  };
+  EXPECT_EQ(at("v2", "metrics[0].resource.target.averageUtilization"), "80");
+  EXPECT_EQ(at("v1", "targetCPUUtilizationPercentage"), "80");
+}
+
+TEST_F(KubectlWorkload, DebugsAPodWithAnEphemeralContainer) {
+  if (client_minor() < 22 && !cluster().before(22))
+    GTEST_SKIP() << "kubectl before 1.22 speaks of a kind that only servers of its time have";
+  ok({"run", "p", "--image=busybox"});
+  ok({"debug", "p", "--image=busybox", "--container=first", "--target=p"});
+  ok({"debug", "p", "--image=busybox", "--container=second"});
+  EXPECT_THAT(field("pod/p", ".spec.ephemeralContainers[*].name"), AllOf(HasSubstr("first"), HasSubstr("second")));
+  EXPECT_EQ(field("pod/p", ".spec.ephemeralContainers[?(@.name=='first')].targetContainerName"), "p");
+  EXPECT_THAT(refused({"debug", "p", "--image=busybox", "--container=p"}), HasSubstr("p"));
+}
+
 TEST_F(KubectlWorkload, TaintsCordonsAndDrains) {
   const std::string node = ns;
   make_node(node);

@@ -161,6 +161,7 @@ RealCluster::RealCluster() {
       std::vector<std::string> start{"start", dir_, "--owner", std::to_string(getpid())};
       if (const char* version = std::getenv("KOPPER_REAL_VERSION")) start.insert(start.end(), {"--version", version});
       if (const char* kopper = std::getenv("KOPPER_REAL_LOCAL")) start.insert(start.end(), {"--kopper", kopper});
+      if (const char* flag = std::getenv("KOPPER_REAL_FLAG")) start.insert(start.end(), {"--", flag});
       tool(std::move(start));
     } catch (...) {
       std::filesystem::remove_all(dir_);

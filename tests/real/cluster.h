@@ -39,8 +39,9 @@ class Running {
 
 // A kube-apiserver with its etcd, started by tools/real-apiserver on loopback ports. One a test program: it is started
 // before the first test and stopped after the last one, or when the program dies. When it cannot be started, the tests
-// fail. KOPPER_REAL_VERSION=1.20 asks for that server, KOPPER_REAL_LOCAL=<kopper> for `kopper cluster` instead. Set
-// KOPPER_REAL_DIR to a folder given to `tools/real-apiserver start` to use what runs there.
+// fail. KOPPER_REAL_VERSION=1.20 asks for that server, KOPPER_REAL_LOCAL=<kopper> for `kopper cluster` instead,
+// KOPPER_REAL_FLAG for one more flag of it. Set KOPPER_REAL_DIR to a folder given to `tools/real-apiserver start` to
+// use what runs there.
 class RealCluster {
  public:
   RealCluster();

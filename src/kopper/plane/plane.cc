@@ -10,6 +10,7 @@
 #include "kopper/plane/addresses.h"
 #include "kopper/plane/auth/reviews.h"
 #include "kopper/plane/cluster_objects.h"
+#include "kopper/plane/compat.h"
 #include "kopper/plane/conversions.h"
 #include "kopper/plane/definitions.h"
 #include "kopper/plane/expiry.h"
@@ -81,6 +82,8 @@ Plane::Plane(PlaneOptions options)
     admit_priority(core_, attempt);
     return auth_.admit(call, attempt);
   };
+  if (minor_of(options_.version) < 22) serve("pods/ephemeralcontainers", old_ephemeral_containers);
+  core_.admit = [this](Call& call, Attempt& attempt) { return auth_.admit(call, attempt); };
   serve_reviews(*this, auth_);
 }
 

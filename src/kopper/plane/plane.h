@@ -25,7 +25,7 @@ struct PlaneOptions {
   Gate* gate = nullptr;        // instead of that. Outlives the plane
   StateOptions state;
   bool controllers = true;                                 // garbage collection and the end of namespaces
-  std::string version = "v1.37.1";                         // what /version says, with +kopper
+  std::string version = "v1.37.1";                         // what /version says, with +kopper; compat.h: older ones
   std::chrono::seconds event_ttl = std::chrono::hours(1);  // since it was last written an Event lasts; 0: for ever
 };
 

@@ -7,6 +7,7 @@
 #include "kopper/json/writer.h"
 #include "kopper/meta/base64.h"
 #include "kopper/plane/accept.h"
+#include "kopper/plane/compat.h"
 #include "kopper/plane/core.h"
 #include "kopper/plane/negotiate.h"
 #include "kopper/rt/sign.h"
@@ -102,7 +103,7 @@ std::string storage_version_hash(const Resource& resource) {
   return out;
 }
 
-void write_resource(Writer& out, const Resource& resource) {
+void write_resource(Writer& out, const Resource& resource, int minor) {
   const auto begin = [&](std::string_view name, std::string_view singular) {
     out.begin_object().key("name").value(name).key("singularName").value(singular);
     out.key("namespaced").value(resource.namespaced);
@@ -120,7 +121,8 @@ void write_resource(Writer& out, const Resource& resource) {
   if ((resource.verbs & Resource::Update) != 0) out.key("storageVersionHash").value(storage_version_hash(resource));
   out.end_object();
   for (const std::string& name : subresources(resource)) {
-    const Subresource sub = describe(resource, name);
+    Subresource sub = describe(resource, name);
+    if (minor < 22 && name == "ephemeralcontainers") sub.kind = "EphemeralContainers";
     begin(resource.plural + "/" + name, "");
     if (!sub.version.empty()) out.key("group").value(sub.group).key("version").value(sub.version);
     out.key("kind").value(sub.kind);
@@ -129,13 +131,13 @@ void write_resource(Writer& out, const Resource& resource) {
   }
 }
 
-std::string resource_list(const Catalog::Group& group, const Catalog::Version& version) {
+std::string resource_list(const Catalog::Group& group, const Catalog::Version& version, int minor) {
   std::string text;
   Writer out(text);
   out.begin_object().key("kind").value("APIResourceList");
   if (!is_legacy(group)) out.key("apiVersion").value("v1");
   out.key("groupVersion").value(group_version(group, version)).key("resources").begin_array();
-  for (const ResourceRef& resource : version.resources) write_resource(out, *resource);
+  for (const ResourceRef& resource : version.resources) write_resource(out, *resource, minor);
   out.end_array().end_object();
   return text;
 }
@@ -350,7 +352,8 @@ std::optional<http::Response> Discovery::answer(const Call& call) const {
   const bool legacy = path == "/api";
   if (legacy || path == "/apis") {
     if (legacy) only_get(call);
-    if (const auto version = wants_aggregated(call.header("accept")))
+    // Older servers do not know that form.
+    if (const auto version = wants_aggregated(call.header("accept")); version && minor_of(version_) >= 26)
       return send_aggregated(catalog_, call, *version, legacy);
     return send(call, legacy ? legacy_versions(call.header("host")) : group_list(catalog_));
   }
@@ -364,7 +367,7 @@ std::optional<http::Response> Discovery::answer(const Call& call) const {
   const auto version = std::ranges::find(group->versions, rest, &Catalog::Version::version);
   if (version == group->versions.end()) return no_such_page();
   only_get(call);
-  return send(call, resource_list(*group, *version));
+  return send(call, resource_list(*group, *version, minor_of(version_)));
 }
 
 }  // namespace kopper::plane
