@@ -1,5 +1,4 @@
 #include <algorithm>
-#include <set>
 
 #include "types.h"
 
@@ -10,29 +9,6 @@ kopper::Labels labels_of(const PodSet& set) { return {{"app", "podset"}, {"podse
 kopper::Pod desired(const PodSet& set, std::string name) {
   return {.metadata = {.name = std::move(name), .labels = labels_of(set)},
           .spec = {.containers = {{.name = "busybox", .image = "busybox", .command = {"sleep", "3600"}}}}};
-}
-
-Plan plan(const PodSet& set, const Pods& pods) {
-  Plan plan;
-  Pods active;
-  std::set<std::string> taken;
-  for (const auto& pod : pods) {
-    taken.insert(pod->metadata.name);  // also by those that are about to go
-    if (kopper::api::is_active(*pod)) {
-      active.push_back(pod);
-    } else if (!pod->metadata.deletionTimestamp.is_set()) {
-      plan.remove.push_back(pod);  // ended: another takes its place
-    }
-  }
-  const auto wanted = static_cast<std::size_t>(std::max(set.spec.size, 0));
-  if (active.size() < wanted) {
-    plan.create = kopper::replica_names(set.metadata.name, set.metadata.uid, wanted - active.size(), taken);
-  } else {
-    kopper::api::cheapest_first(active);
-    active.resize(active.size() - wanted);
-    plan.remove.insert(plan.remove.end(), active.begin(), active.end());
-  }
-  return plan;
 }
 
 PodSetStatus observed(const PodSet& set, const Pods& pods, const kopper::Error* failed) {

@@ -7,7 +7,6 @@ namespace podset {
 namespace {
 
 using testing::ElementsAre;
-using testing::IsEmpty;
 using testing::SizeIs;
 
 PodSet demo(std::int32_t size) {
@@ -39,46 +38,6 @@ TEST(PodSet, SleepsForAnHourInABusybox) {
   EXPECT_EQ(pod.spec.containers[0].image, "busybox");
   EXPECT_THAT(pod.spec.containers[0].command, ElementsAre("sleep", "3600"));
   EXPECT_EQ(pod.metadata.labels, labels_of(demo(1)));
-}
-
-TEST(PodSet, MakesTheWholeDifferenceAtOnce) {
-  const auto none = plan(demo(10), {});
-  EXPECT_THAT(none.create, SizeIs(10));
-  EXPECT_THAT(none.remove, IsEmpty());
-  const auto some = plan(demo(10), refs({running("a"), running("b")}));
-  EXPECT_THAT(some.create, SizeIs(8));
-}
-
-TEST(PodSet, NothingToDoIsAnEmptyPlan) {
-  const auto done = plan(demo(2), refs({running("a"), running("b")}));
-  EXPECT_THAT(done.create, IsEmpty());
-  EXPECT_THAT(done.remove, IsEmpty());
-}
-
-TEST(PodSet, TheCheapestGoFirst) {
-  auto pending = running("z");
-  pending.status.phase = "Pending";
-  const auto less = plan(demo(2), refs({running("a"), pending, running("b")}));
-  ASSERT_THAT(less.remove, SizeIs(1));
-  EXPECT_EQ(less.remove[0]->metadata.name, "z");
-}
-
-TEST(PodSet, WhatEndedIsReplacedAndWhatGoesDoesNotCount) {
-  auto failed = running("a");
-  failed.status.phase = "Failed";
-  auto going = running("b");
-  going.metadata.deletionTimestamp = kopper::Time::parse("2026-01-01T00:00:00Z").value();
-  const auto next = plan(demo(2), refs({failed, going, running("c")}));
-  EXPECT_THAT(next.create, SizeIs(1));
-  ASSERT_THAT(next.remove, SizeIs(1));
-  EXPECT_EQ(next.remove[0]->metadata.name, "a");
-}
-
-// A cache that has not seen a pod yet makes us ask for the name of that very pod.
-TEST(PodSet, ALaggingCacheMakesNoPodTooMany) {
-  const auto names = plan(demo(3), {}).create;
-  const auto lagging = plan(demo(3), refs({running(names[0]), running(names[2])}));
-  EXPECT_THAT(lagging.create, ElementsAre(names[1]));
 }
 
 TEST(PodSet, StatusNamesThePodsSorted) {

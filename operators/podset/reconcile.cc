@@ -10,7 +10,8 @@ kopper::Task<> create(Self set, std::string name) { co_await set.create(desired(
 kopper::Task<> remove(Self set, std::shared_ptr<const kopper::Pod> pod) { co_await set.remove(*pod); }
 
 // The whole difference at once. What each call did is in the cache when it returns.
-kopper::Task<> bring_about(Self set, Plan plan) {
+kopper::Task<> bring_about(Self set, kopper::ReplicaPlan plan) {
+  plan.remove.insert(plan.remove.end(), plan.ended.begin(), plan.ended.end());
   const auto create_one = [&](std::size_t i) { return create(set, plan.create[i]); };
   const auto remove_one = [&](std::size_t i) { return remove(set, plan.remove[i]); };
   co_await kopper::slow_start(plan.remove.size(), remove_one);
@@ -21,7 +22,8 @@ kopper::Task<kopper::Next> reconcile(Self set) {
   const auto pods = co_await set.claim<kopper::Pod>(kopper::Selector::of(labels_of(*set)));
   std::optional<kopper::Error> failed;
   try {
-    co_await bring_about(set, plan(*set, pods));
+    const auto wanted = static_cast<std::size_t>(set->spec.size);
+    co_await bring_about(set, kopper::plan_replicas(set->metadata, wanted, pods));
   } catch (const kopper::Error& error) {
     failed = error;
   }

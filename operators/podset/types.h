@@ -36,16 +36,9 @@ struct PodSet {
 
 using Pods = std::vector<std::shared_ptr<const kopper::Pod>>;
 
-// What is to be done so that there are as many pods as there should be.
-struct Plan {
-  std::vector<std::string> create;  // names
-  Pods remove;
-};
-
 // Pure: what should be, and what is.
 kopper::Labels labels_of(const PodSet& set);
 kopper::Pod desired(const PodSet& set, std::string name);
-Plan plan(const PodSet& set, const Pods& pods);
 PodSetStatus observed(const PodSet& set, const Pods& pods, const kopper::Error* failed = nullptr);
 
 kopper::ControllerSpec podset();

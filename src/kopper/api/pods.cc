@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <charconv>
+#include <chrono>
 #include <string_view>
 #include <tuple>
 
@@ -58,6 +59,13 @@ bool is_active(const corev1::Pod& pod) {
 bool is_ready(const corev1::Pod& pod) {
   const auto* ready = ready_condition(pod);
   return ready != nullptr && ready->status == "True";
+}
+
+bool is_available(const corev1::Pod& pod, std::int32_t min_ready_seconds, Time now) {
+  if (!is_ready(pod)) return false;
+  const auto since = ready_since(pod);
+  return min_ready_seconds <= 0 ||
+         (since.is_set() && since.point() + std::chrono::seconds(min_ready_seconds) <= now.point());
 }
 
 void cheapest_first(std::vector<PodRef>& pods) {

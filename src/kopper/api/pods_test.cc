@@ -40,6 +40,14 @@ TEST(Pods, AreReadyByTheirCondition) {
   EXPECT_FALSE(is_ready(corev1::Pod()));
 }
 
+TEST(Pods, AreAvailableOnceTheyWereReadyForLongEnough) {
+  const auto at = [](const char* text) { return Time::parse(text).value(); };
+  EXPECT_TRUE(is_available(running("a"), 0, at("2026-01-01T00:01:00Z")));
+  EXPECT_FALSE(is_available(running("a"), 10, at("2026-01-01T00:01:09Z")));
+  EXPECT_TRUE(is_available(running("a"), 10, at("2026-01-01T00:01:10Z")));
+  EXPECT_FALSE(is_available(running("a", false), 0, at("2026-01-01T00:01:10Z")));
+}
+
 TEST(Pods, CheapestFirst) {
   auto unassigned = running("unassigned");
   unassigned.spec.nodeName.clear();

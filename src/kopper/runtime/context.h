@@ -60,6 +60,11 @@ class Context {
   Task<C> create(C desired, ChildOptions options = ChildOptions()) const {
     return create_child<C>(run_, std::move(desired), options);
   }
+  // Changes this child by a merge patch, and not another that was made under its name since; nothing when it is gone.
+  template <api::ObjectType C>
+  Task<std::optional<C>> patch(const C& child, json::Value patch) const {  // outlives: it is read before this returns
+    return decoded<C>(run_->patch(client::resource_of<C>(), api::key_of(child), child.metadata.uid, std::move(patch)));
+  }
   // Deletes this child, and not another that was made under its name since; false when it is gone.
   template <api::ObjectType C>
   Task<bool> remove(const C& child) const {  // outlives: it is read before this returns
@@ -177,6 +182,15 @@ class Context {
     if (!made) throw_error(made.error(), "the server's answer");
     run->applied(resource, made->metadata, mark, meta::covers(*made, desired));
     co_return std::move(*made);
+  }
+
+  template <class C>
+  static Task<std::optional<C>> decoded(Task<std::optional<std::string>> call) {
+    const auto answer = co_await call;
+    if (!answer) co_return std::nullopt;
+    auto object = client::from_json<C>(*answer);
+    if (!object) throw_error(object.error(), "the server's answer");
+    co_return std::move(*object);
   }
 
   template <class C>

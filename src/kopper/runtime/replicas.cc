@@ -55,6 +55,28 @@ std::vector<std::string> replica_names(std::string_view owner, std::string_view 
   return names;
 }
 
+ReplicaPlan plan_replicas(const api::metav1::ObjectMeta& owner, std::size_t wanted,
+                          const std::vector<api::PodRef>& pods) {
+  ReplicaPlan plan;
+  std::set<std::string> taken;
+  for (const auto& pod : pods) {
+    taken.insert(pod->metadata.name);  // also by those that are about to go
+    if (api::is_active(*pod)) {
+      plan.remove.push_back(pod);
+    } else if (!pod->metadata.deletionTimestamp.is_set()) {
+      plan.ended.push_back(pod);
+    }
+  }
+  if (plan.remove.size() < wanted) {
+    plan.create = replica_names(owner.name, owner.uid, wanted - plan.remove.size(), taken);
+    plan.remove.clear();
+  } else {
+    api::cheapest_first(plan.remove);
+    plan.remove.resize(plan.remove.size() - wanted);
+  }
+  return plan;
+}
+
 Task<> slow_start(std::size_t count, std::function<Task<>(std::size_t)> one, std::size_t most) {
   std::exception_ptr first;
   std::size_t batch = 1;

@@ -154,29 +154,36 @@ Task<std::string> Run::create(client::Resource resource, Key key, std::string bo
   co_return std::move(*made);
 }
 
-Task<bool> Run::set_owners(client::Resource resource, api::metav1::ObjectMeta seen,
-                           std::vector<api::metav1::OwnerReference> owners) {
-  // With the version that was seen: the list is replaced whole, and others have theirs in it.
-  json::Value patch = json::Object{};
+Task<std::optional<std::string>> Run::patch(client::Resource resource, Key key, std::string uid, json::Value patch) {
   auto& metadata = patch["metadata"];
-  metadata = json::Object{};
-  metadata["uid"] = seen.uid;
-  metadata["resourceVersion"] = seen.resourceVersion;
-  json::Array list;
-  for (const auto& owner : owners) list.push_back(json::parse(meta::encode(owner)).value());
-  metadata["ownerReferences"] = std::move(list);
+  if (!metadata.is_object()) metadata = json::Object{};
+  metadata["uid"] = std::move(uid);
   const client::RawApi api(client_, resource);
   client::PatchOptions options;
   options.field_manager = target_.field_manager;
   ++writes;
   try {
-    const auto answer = co_await api.patch(api::key_of(seen), client::PatchType::Merge, json::dump(patch), options);
+    auto answer = co_await api.patch(std::move(key), client::PatchType::Merge, json::dump(patch), options);
     target_.cluster.cache.note_write(resource, answer);
-    co_return true;
+    co_return std::move(answer);
   } catch (const Error& error) {
     if (error.code != Code::NotFound) throw;
   }
-  co_return false;
+  co_return std::nullopt;
+}
+
+Task<bool> Run::set_owners(client::Resource resource, api::metav1::ObjectMeta seen,
+                           std::vector<api::metav1::OwnerReference> owners) {
+  // With the version that was seen: the list is replaced whole, and others have theirs in it.
+  json::Value body = json::Object{};
+  auto& metadata = body["metadata"];
+  metadata = json::Object{};
+  metadata["resourceVersion"] = seen.resourceVersion;
+  json::Array list;
+  for (const auto& owner : owners) list.push_back(json::parse(meta::encode(owner)).value());
+  metadata["ownerReferences"] = std::move(list);
+  const auto answer = co_await patch(std::move(resource), api::key_of(seen), seen.uid, std::move(body));
+  co_return answer.has_value();
 }
 
 Task<bool> Run::may_adopt() {

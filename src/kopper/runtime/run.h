@@ -17,6 +17,7 @@
 #include "kopper/cache/record.h"
 #include "kopper/cache/store.h"
 #include "kopper/client/resource.h"
+#include "kopper/json/value.h"
 #include "kopper/rt/task.h"
 #include "kopper/runtime/cluster.h"
 #include "kopper/runtime/queue_core.h"
@@ -109,6 +110,8 @@ class Run {
   Task<bool> remove(client::Resource resource, Key key, bool foreign);
   // The object of this uid only; false when it is gone.
   Task<bool> remove_one(client::Resource resource, Key key, std::string uid);
+  // A merge patch of the object of this uid, seen by the cache at once; nothing when it is gone.
+  Task<std::optional<std::string>> patch(client::Resource resource, Key key, std::string uid, json::Value patch);
   // Writes the owners of an object as it was seen; false when it is gone meanwhile.
   Task<bool> set_owners(client::Resource resource, api::metav1::ObjectMeta seen,
                         std::vector<api::metav1::OwnerReference> owners);
