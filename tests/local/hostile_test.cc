@@ -51,6 +51,8 @@ class HostileTest : public testing::Test {
     rt::raise_open_files();
     loop_.run(program_.start());
     transport_ = program_.connect();
+    config_ = program_.config();
+    tls_.emplace(rt::TlsContext::client(tls_options()));
   }
   void TearDown() override {
     expect_normal_service();
@@ -83,18 +85,18 @@ class HostileTest : public testing::Test {
 
   // A TLS connection of our own, as an administrator.
   Task<std::unique_ptr<rt::TlsStream>> dial(std::string alpn) {
-    const client::Config config = program_.config();
-    rt::TlsClientOptions options;
-    options.ca_pem = config.ca.data;
-    options.cert_pem = config.client_cert.data;
-    options.key_pem = config.client_key.data;
-    options.alpn = {alpn};
     auto lower = co_await rt::connect_tcp("127.0.0.1", port());
-    co_return co_await rt::TlsStream::client(std::move(lower), rt::TlsContext::client(options), "127.0.0.1");
+    const std::vector<std::string> offered(1, alpn);
+    const rt::TlsContext context = tls_->offering(offered);
+    co_return co_await rt::TlsStream::client(std::move(lower), context, "127.0.0.1");
   }
-  std::uint16_t port() const {
-    const std::string server = program_.config().server;
-    return static_cast<std::uint16_t>(std::stoi(server.substr(server.rfind(':') + 1)));
+  std::uint16_t port() const { return http::parse_url(config_.server).value().port; }
+  rt::TlsClientOptions tls_options() const {
+    rt::TlsClientOptions options;
+    options.ca_pem = config_.ca.data;
+    options.cert_pem = config_.client_cert.data;
+    options.key_pem = config_.client_key.data;
+    return options;
   }
 
   static Task<> read_to_end(rt::Stream* stream, std::string* out) {
@@ -128,6 +130,8 @@ class HostileTest : public testing::Test {
   rt::Loop loop_;
   Program program_;
   std::shared_ptr<http::Handler> transport_;
+  client::Config config_;
+  std::optional<rt::TlsContext> tls_;
   int normal_ = 0;
 };
 
@@ -238,7 +242,7 @@ TEST_F(HostileTest, ProtobufThatIsNone) {
 }
 
 TEST_F(HostileTest, BodiesThatAreTooLarge) {
-  const std::string large = R"({"metadata":{"name":"h"},"data":{"a":")" + std::string(10'000'000, 'x') + "\"}}";
+  const std::string large = R"({"metadata":{"name":"h"},"data":{"a":")" + times(10'000'000, "x") + "\"}}";
   const std::string one = std::string(kMaps) + "/h";
   const auto expect = [&](const char* method, const std::string& target, const char* type) {
     const Answer answer = run(request(method, target, large, type));
@@ -330,11 +334,10 @@ TEST_F(HostileTest, QueriesThatMakeNoSense) {
 
 TEST_F(HostileTest, HeadersOfAllSizes) {
   const std::string head = fmt::format("GET {} HTTP/1.1\r\nHost: h\r\nConnection: close\r\n", kMaps);
-  EXPECT_THAT(http1(head + "X: " + std::string(2'000'000, 'y') + "\r\n\r\n"), StartsWith("HTTP/1.1 431"));
+  EXPECT_THAT(http1(head + "X: " + times(2'000'000, "y") + "\r\n\r\n"), StartsWith("HTTP/1.1 431"));
   EXPECT_THAT(http1(head + "X: " + std::string(900'000, 'y') + "\r\n\r\n"), StartsWith("HTTP/1.1 200"));
   EXPECT_THAT(http1(head + times(20'000, "X: y\r\n") + "\r\n"), StartsWith("HTTP/1.1 200"));
-  EXPECT_THAT(http1("GET /" + std::string(2'000'000, 'a') + " HTTP/1.1\r\nHost: h\r\n\r\n"),
-              StartsWith("HTTP/1.1 431"));
+  EXPECT_THAT(http1("GET /" + times(2'000'000, "a") + " HTTP/1.1\r\nHost: h\r\n\r\n"), StartsWith("HTTP/1.1 431"));
   EXPECT_THAT(http1(head + "Accept: \xff\xfe\r\n\r\n"), StartsWith("HTTP/1.1 406"));
   EXPECT_THAT(http1(head + "Accept: text/html\r\n\r\n"), StartsWith("HTTP/1.1 406"));
   EXPECT_THAT(http1(head + "User-Agent: " + std::string(300, '\xff') + "\r\n\r\n"), StartsWith("HTTP/1.1 200"));
@@ -491,15 +494,8 @@ TEST_F(HostileTest, ThoseWhoNeverRead) {
   };
   fill(0, 300);
   http::ClientOptions options;
-  const client::Config config = program_.config();
-  options.origin = http::parse_url(config.server).value();
-  options.tls = [config] {
-    rt::TlsClientOptions tls;
-    tls.ca_pem = config.ca.data;
-    tls.cert_pem = config.client_cert.data;
-    tls.key_pem = config.client_key.data;
-    return tls;
-  };
+  options.origin = http::parse_url(config_.server).value();
+  options.tls = [this] { return tls_options(); };
   options.h2.stream_window = 1'000;
   const auto client = http::make_client(options);
   std::list<http::Response> open;
