@@ -6,6 +6,7 @@
 
 #include "kopper/plane/crd/cel/ast.h"
 #include "kopper/plane/crd/cel/checker.h"
+#include "kopper/plane/crd/cel/cost.h"
 #include "kopper/plane/crd/cel/functions.h"
 
 namespace kopper::plane::cel {
@@ -320,6 +321,7 @@ struct Program::Code {
   NodePtr root;
   bool uses_old_self = false;
   bool optional_old_self = false;
+  double least_cost = 0;
 };
 
 Program::Program(std::shared_ptr<const Code> code) : code_(std::move(code)) {}
@@ -339,10 +341,13 @@ std::expected<Program, std::string> Program::compile(std::string_view text, cons
   code->root = std::move(*parsed);
   code->uses_old_self = checked.uses_old_self;
   code->optional_old_self = environment.optional_old_self;
+  if (environment.self != nullptr) code->least_cost = cel::least_cost(*code->root, *environment.self);
   return Program(std::move(code));
 }
 
 bool Program::uses_old_self() const { return code_->uses_old_self; }
+
+double Program::least_cost() const { return code_->least_cost; }
 
 Answer Program::run(const Inputs& inputs, std::uint64_t limit) const {
   Evaluator evaluator(inputs, code_->optional_old_self, limit);

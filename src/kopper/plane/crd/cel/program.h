@@ -46,6 +46,8 @@ class Program {
                                                      Result result);
 
   bool uses_old_self() const;
+  // What one run may cost at least by the estimate of kube-apiserver (cost.h).
+  double least_cost() const;
   // Stops with an error once it has cost more than `limit`.
   Answer run(const Inputs& inputs, std::uint64_t limit) const;
 

@@ -6,6 +6,7 @@
 
 #include <fmt/format.h>
 
+#include "kopper/plane/crd/cel/cost.h"
 #include "kopper/plane/crd/cel/program.h"
 #include "kopper/plane/crd/crd_schema.h"
 #include "kopper/plane/crd/detail/field_path.h"
@@ -71,6 +72,43 @@ class Defaults {
   Problems& problems_;
 };
 
+// What the rules of a schema may cost together, and which are to blame.
+class RuleCosts {
+ public:
+  // Of one rule, in all places where it may apply.
+  void add(double cost, const std::string& path, Problems& problems) {
+    total_ += cost;
+    if (cost > kOne) problems.forbidden(path, too_much("estimated rule cost", cost / kOne));
+    if (cost >= kAll / 100) costly_.push_back(path);
+  }
+
+  void conclude(const std::string& path, Problems& problems) const {
+    if (total_ <= kAll) return;
+    for (const std::string& one : costly_)
+      problems.forbidden(one,
+                         "contributed to estimated rule cost total exceeding cost limit for entire OpenAPIv3 schema");
+    problems.forbidden(path, too_much("x-kubernetes-validations estimated rule cost total for entire OpenAPIv3 schema",
+                                      total_ / kAll));
+  }
+
+ private:
+  static constexpr double kOne = 10'000'000;   // of a rule
+  static constexpr double kAll = 100'000'000;  // of a schema
+
+  static std::string too_much(std::string_view what, double factor) {
+    const std::string times = factor > 100   ? "more than 100x"
+                              : factor < 1.5 ? fmt::format("{:f}x", factor)
+                                             : fmt::format("{:.1f}x", factor);
+    return fmt::format(
+        "{} exceeds budget by factor of {} (try simplifying the rule, or adding maxItems, maxProperties, "
+        "and maxLength where arrays, maps, and strings are declared)",
+        what, times);
+  }
+
+  double total_ = 0;
+  std::vector<std::string> costly_;
+};
+
 // The keywords of each schema, one by one.
 class Keywords {
  public:
@@ -79,9 +117,12 @@ class Keywords {
     bool inside_meta = false;
     std::string no_defaults;       // why there may be none
     std::string no_old_self = {};  // the path within which values have no past
+    double times = 1;              // how many there may be of it in an object, as far as lists and maps say
+    bool any_times = false;        // some list or map around it does not
   };
 
-  Keywords(Problems& problems, Problems& rule_problems) : problems_(problems), rule_problems_(rule_problems) {}
+  Keywords(Problems& problems, Problems& rule_problems, RuleCosts& costs)
+      : problems_(problems), rule_problems_(rule_problems), costs_(costs) {}
 
   // `schema` is null where rules cannot be: under allOf and the like, or in a schema that is not structural.
   void walk(const json::Value& s, const Schema* schema, const std::string& path, const Place& place) {
@@ -95,6 +136,15 @@ class Keywords {
   }
 
  private:
+  // One of the items or entries of a value.
+  static Place within(const Place& place, const Schema* schema, bool limited) {
+    Place out = place;
+    out.root = false;
+    out.any_times = place.any_times || !limited;
+    if (schema != nullptr) out.times *= cel::most_items(*schema);
+    return out;
+  }
+
   void forbidden_keywords(const json::Value& s, const std::string& path, const Place& place) {
     constexpr std::array<std::string_view, 6> kTypes{"array", "boolean", "integer", "number", "object", "string"};
     const std::string_view type = s.text("type");
@@ -121,14 +171,14 @@ class Keywords {
       if (named != nullptr && !named->empty() && (more.is_object() || !is_true(more)))
         problems_.forbidden(at(path, "additionalProperties"),
                             "additionalProperties and properties are mutual exclusive");
-      Place inner{.inside_meta = place.inside_meta, .no_defaults = place.no_defaults, .no_old_self = place.no_old_self};
+      Place inner = within(place, schema, !s["maxProperties"].is_null());
       if (place.inside_meta) inner.no_defaults = "inside additionalProperties applying to object metadata";
       walk(more, schema != nullptr ? schema->values : nullptr, at(path, "additionalProperties"), inner);
     }
     if (named != nullptr)
       for (const auto& [name, child] : *named) {
-        Place inner{
-            .inside_meta = place.inside_meta, .no_defaults = place.no_defaults, .no_old_self = place.no_old_self};
+        Place inner = place;
+        inner.root = false;
         if (is_meta(name) && (place.root || is_true(s["x-kubernetes-embedded-resource"]))) {
           inner.inside_meta = true;
           if (place.root) inner.no_defaults = "in top-level " + name;
@@ -143,8 +193,9 @@ class Keywords {
       if (const json::Array* list = s[keyword].as_array())
         for (std::size_t i = 0; i < list->size(); ++i) walk((*list)[i], nullptr, at(at(path, keyword), i), nested);
     if (s["items"].is_object()) {
-      if (s.text("x-kubernetes-list-type") != "map" && nested.no_old_self.empty()) nested.no_old_self = path;
-      walk(s["items"], schema != nullptr ? schema->items : nullptr, at(path, "items"), nested);
+      Place item = within(place, schema, !s["maxItems"].is_null());
+      if (s.text("x-kubernetes-list-type") != "map" && item.no_old_self.empty()) item.no_old_self = path;
+      walk(s["items"], schema != nullptr ? schema->items : nullptr, at(path, "items"), item);
     }
   }
 
@@ -249,7 +300,12 @@ class Keywords {
     const bool compiled = schema != nullptr && schema->constraints != nullptr;
     if (!compiled || problems_.causes().size() != problems_before) return;
     const std::vector<CelRule>& made = schema->constraints->rules;
-    for (std::size_t i = 0; i < made.size() && i < list->size(); ++i) rule_code(made[i], (*list)[i], at(all, i), place);
+    for (std::size_t i = 0; i < made.size() && i < list->size(); ++i) {
+      rule_code(made[i], (*list)[i], at(all, i), place);
+      if (made[i].program == nullptr) continue;
+      const double times = place.any_times ? cel::most_in_a_request(*schema) : place.times;
+      costs_.add(made[i].program->least_cost() * times, at(at(all, i), "rule"), rule_problems_);
+    }
   }
 
   void rule_words(const json::Value& rule, const Schema* schema, const std::string& path) {
@@ -312,6 +368,7 @@ class Keywords {
 
   Problems& problems_;
   Problems& rule_problems_;
+  RuleCosts& costs_;
 };
 
 // With a status subresource, what the root asks must not be lost when status is looked at alone.
@@ -385,7 +442,10 @@ void check_schema(const json::Value& schema, bool has_status, const std::string&
 
   Problems keyword_problems;
   Problems rule_problems;
-  Keywords(keyword_problems, rule_problems).walk(schema, with_rules ? &made.root() : nullptr, path, {.root = true});
+  RuleCosts costs;
+  Keywords(keyword_problems, rule_problems, costs)
+      .walk(schema, with_rules ? &made.root() : nullptr, path, {.root = true});
+  costs.conclude(path, rule_problems);
   append(keyword_problems, problems);
   append(rule_problems, problems);
   if (unsupported && problems.empty()) problems.invalid(path, "", *unsupported);
