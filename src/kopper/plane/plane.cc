@@ -83,7 +83,6 @@ Plane::Plane(PlaneOptions options)
     return auth_.admit(call, attempt);
   };
   if (minor_of(options_.version) < 22) serve("pods/ephemeralcontainers", old_ephemeral_containers);
-  core_.admit = [this](Call& call, Attempt& attempt) { return auth_.admit(call, attempt); };
   serve_reviews(*this, auth_);
 }
 
