@@ -75,6 +75,13 @@ void Kubectl::set_status(const std::string& path, const std::string& status) {
   ok({"replace", "--raw", url + "/status", "-f", "-"}, json::dump(object));
 }
 
+void Kubectl::expect_gone(Running& wait) {
+  std::string said;
+  while (const auto line = wait.line()) said += *line + "\n";
+  const int exit = wait.wait();
+  EXPECT_TRUE(exit == 0 || (client_minor() < 23 && said.contains("(NotFound)"))) << said;
+}
+
 std::string Kubectl::field(const std::string& object, const std::string& path) {
   return ok({"get", object, "-o", "jsonpath={" + path + "}"});
 }

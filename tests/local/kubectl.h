@@ -23,6 +23,8 @@ class Kubectl : public ::testing::Test {
   std::vector<std::string> command(std::vector<std::string> args) const;
   // As a controller would: `status`, JSON, becomes the status of the object at `path`, whose * is this namespace.
   void set_status(const std::string& path, const std::string& status);
+  // Waits for the end of a `kubectl wait --for=delete`, which older ones answer with NotFound when they come too late.
+  static void expect_gone(Running& wait);
   // jsonpath of one object.
   std::string field(const std::string& object, const std::string& path);
 

@@ -89,9 +89,7 @@ TEST_F(KubectlRead, WaitsForAConditionAndForTheEnd) {
   }
   Running gone(command({"wait", "--for=delete", "deploy/web", "--timeout=120s"}));
   ok({"delete", "deploy", "web"});
-  while (gone.line()) {
-  }
-  EXPECT_EQ(gone.wait(), 0);
+  expect_gone(gone);
 }
 
 TEST_F(KubectlRead, ExplainsWhatTheServerHas) {

@@ -265,9 +265,7 @@ TEST_F(KubectlCascade, ForegroundEndsTheOwnerLast) {
   EXPECT_EQ(field("configmap/owner", ".metadata.finalizers"), R"(["foregroundDeletion"])");
   Running gone(command({"wait", "--for=delete", "configmap/owner", "--timeout=120s"}));
   release();
-  while (gone.line()) {
-  }
-  EXPECT_EQ(gone.wait(), 0);
+  expect_gone(gone);
   EXPECT_EQ(ok({"get", "configmap", "owned", "owner", "--ignore-not-found"}), "");
 }
 
