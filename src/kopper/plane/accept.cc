@@ -2,7 +2,7 @@
 
 #include <algorithm>
 #include <charconv>
-#include <utility>
+#include <functional>
 
 namespace kopper::plane {
 namespace {
@@ -40,17 +40,15 @@ std::string_view MediaRange::parameter(std::string_view name) const {
 }
 
 std::vector<MediaRange> parse_accept(std::string_view accept) {
-  std::vector<std::pair<double, MediaRange>> weighed;
+  std::vector<MediaRange> out;
   while (!accept.empty()) {
     std::string_view text = next(accept, ',');
     MediaRange range;
     range.type = next(text, ';');
     range.parameters = text;
-    if (!range.type.empty()) weighed.emplace_back(weight(range), range);
+    if (range.type.empty()) continue;
+    out.insert(std::ranges::upper_bound(out, weight(range), std::ranges::greater(), weight), range);
   }
-  std::ranges::stable_sort(weighed, std::ranges::greater(), &std::pair<double, MediaRange>::first);
-  std::vector<MediaRange> out;
-  for (const auto& [q, range] : weighed) out.push_back(range);
   return out;
 }
 
