@@ -1,0 +1,132 @@
+#include "kopper/workloads/image_map.h"
+
+#include <ranges>
+#include <utility>
+
+#include <fmt/format.h>
+
+#include "kopper/base/error.h"
+
+namespace kopper::workloads {
+
+namespace {
+
+bool matches(std::string_view rule, std::string_view name) {
+  if (rule.ends_with('*')) return name.starts_with(rule.substr(0, rule.size() - 1));
+  return rule == name;
+}
+
+// A first part with a dot or a port, or localhost, is a registry.
+bool is_registry(std::string_view part) {
+  return part == "localhost" || part.find('.') != part.npos || part.find(':') != part.npos;
+}
+
+std::vector<std::string> texts(const json::Value& value, std::string_view field) {
+  std::vector<std::string> out;
+  if (value.is_null()) return out;
+  const auto* list = value.as_array();
+  if (list == nullptr) throw Error(Code::Invalid, fmt::format("{}: expected a list of texts", field));
+  for (const auto& item : *list) {
+    const auto* text = item.as_string();
+    if (text == nullptr) throw Error(Code::Invalid, fmt::format("{}: expected a list of texts", field));
+    out.push_back(*text);
+  }
+  return out;
+}
+
+}  // namespace
+
+std::string_view image_name(std::string_view image) {
+  image = image.substr(0, image.find('@'));
+  if (const auto slash = image.find('/'); slash != image.npos && is_registry(image.substr(0, slash))) {
+    image.remove_prefix(slash + 1);
+  }
+  image = image.substr(0, image.find(':'));
+  if (image.starts_with("library/")) image.remove_prefix(std::string_view("library/").size());
+  return image;
+}
+
+ImageMap ImageMap::defaults() {
+  ImageMap map;
+  map.add("redis", {{"redis-server"}, {}, "redis-server", "redis-server"});
+  map.add("memcached", {{"memcached"}, {}, "memcached", "memcached"});
+  map.add("mariadb", {{"mariadbd"}, {}, "mariadbd", "mariadb-server"});
+  map.add("mysql", {{"mariadbd"}, {}, "mariadbd", "mariadb-server"});
+  map.add("nginx", {{"nginx"}, {"-g", "daemon off;"}, "nginx", "nginx-light"});
+  map.add("busybox", {{}, {"sh"}, "busybox", "busybox"});
+  for (const auto* shell : {"alpine", "debian", "ubuntu", "bash"}) map.add(shell, {{}, {"sh"}, "sh", "dash"});
+  return map;
+}
+
+void ImageMap::add(std::string name, ImageProgram program) { rules_.push_back({std::move(name), std::move(program)}); }
+
+void ImageMap::add(const json::Value& file) {
+  const auto* images = file["images"].as_array();
+  if (images == nullptr) throw Error(Code::Invalid, "images: expected a list");
+  for (std::size_t i = 0; i < images->size(); ++i) {
+    const auto& image = (*images)[i];
+    const auto field = fmt::format("images[{}]", i);
+    const std::string name(image.text("name"));
+    if (name.empty()) throw Error(Code::Invalid, field + ".name: is needed");
+    ImageProgram program;
+    program.entrypoint = texts(image["entrypoint"], field + ".entrypoint");
+    program.arguments = texts(image["arguments"], field + ".arguments");
+    program.program = image.text("program");
+    program.package = image.text("package");
+    if (program.program.empty() && !program.entrypoint.empty()) program.program = program.entrypoint[0];
+    if (program.program.empty()) throw Error(Code::Invalid, field + ".program: is needed without an entrypoint");
+    add(name, std::move(program));
+  }
+}
+
+std::optional<ImageProgram> ImageMap::find(std::string_view image) const {
+  const auto name = image_name(image);
+  for (const auto& rule : rules_ | std::views::reverse) {
+    if (matches(rule.name, name)) return rule.program;
+  }
+  return std::nullopt;
+}
+
+std::string expand(std::string_view text, const std::function<std::optional<std::string>(std::string_view)>& variable) {
+  std::string out;
+  while (!text.empty()) {
+    const auto dollar = text.find('$');
+    out += text.substr(0, dollar);
+    if (dollar == text.npos) break;
+    text.remove_prefix(dollar);
+    if (text.starts_with("$$")) {
+      out += '$';
+      text.remove_prefix(2);
+      continue;
+    }
+    const auto end = text.starts_with("$(") ? text.find(')') : text.npos;
+    if (end == text.npos) {
+      out += '$';
+      text.remove_prefix(1);
+      continue;
+    }
+    const auto value = variable(text.substr(2, end - 2));
+    out += value ? *value : std::string(text.substr(0, end + 1));
+    text.remove_prefix(end + 1);
+  }
+  return out;
+}
+
+std::vector<std::string> command_line(const ImageProgram& image, const std::vector<std::string>& command,
+                                      const std::vector<std::string>& args,
+                                      const std::function<std::optional<std::string>(std::string_view)>& variable) {
+  std::vector<std::string> out;
+  const auto append = [&](const std::vector<std::string>& words) {
+    for (const auto& word : words) out.push_back(expand(word, variable));
+  };
+  append(command.empty() ? image.entrypoint : command);
+  // A command of its own makes the image's arguments meaningless.
+  if (!args.empty()) {
+    append(args);
+  } else if (command.empty()) {
+    append(image.arguments);
+  }
+  return out;
+}
+
+}  // namespace kopper::workloads
