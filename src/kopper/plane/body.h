@@ -13,7 +13,7 @@ namespace kopper::plane {
 // "application/json; charset=utf-8" → "application/json"
 std::string media_type(std::string_view content_type);
 
-constexpr std::size_t kMaxBody = std::size_t{3} << 20U;  // kube-apiserver's
+inline constexpr std::size_t kMaxBody = std::size_t{3} << 20U;  // kube-apiserver's
 
 // Throws Refusal (413).
 void check_size(const Call& call);
