@@ -79,11 +79,6 @@ void in_order(const Resource& resource, json::Value& object) {
   put_type_first(object, resource);
 }
 
-void complete(const Resource& resource, json::Value& object) {
-  set_defaults(resource, object);
-  in_order(resource, object);
-}
-
 // Both kinds of events are one inside the real server, of the core.
 std::string_view group_in_errors(const Resource& resource) {
   return resource.group == "events.k8s.io" ? std::string_view() : std::string_view(resource.group);
@@ -174,7 +169,7 @@ Task<Saved> save_new(Core& core, Call& call, json::Value object, bool tracked) {
                   .old = {},
                   .options = options_of(call, "CreateOptions"),
                   .dry_run = call.dry_run()};
-  complete(*resource, attempt.object);
+  set_defaults(*resource, attempt.object);
   if (tracked) track_update(*resource, nullptr, attempt.object, manager_of(core, call, call.info.subresource));
   co_await mutated(core, call, attempt);
   prepare_create(*resource, attempt.object);
@@ -277,7 +272,7 @@ Task<Saved> save(Core& core, Call& call, Edit edit, SaveOptions options) {
                     .old = old,
                     .options = options_of(call, "UpdateOptions"),
                     .dry_run = call.dry_run()};
-    complete(*resource, attempt.object);
+    set_defaults(*resource, attempt.object);
     if (options.tracked) track_update(*resource, &old, attempt.object, manager_of(core, call, options.subresource));
     co_await mutated(core, call, attempt, options.face);
 

@@ -22,7 +22,7 @@ bool automounts(const json::Value& pod, const json::Value& account) {
   return general == nullptr || *general;
 }
 
-json::Value token_volume(const std::string& name) {
+json::Value make_token_volume() {
   const json::Object token{{"expirationSeconds", 3607}, {"path", "token"}};
   const json::Object ca{{"name", "kube-root-ca.crt"},
                         {"items", json::Array{json::Object{{"key", "ca.crt"}, {"path", "ca.crt"}}}}};
@@ -31,7 +31,14 @@ json::Value token_volume(const std::string& name) {
   const json::Object downward{{"items", json::Array{where}}};
   const json::Array sources{json::Object{{"serviceAccountToken", token}}, json::Object{{"configMap", ca}},
                             json::Object{{"downwardAPI", downward}}};
-  return json::Object{{"name", name}, {"projected", json::Object{{"sources", sources}, {"defaultMode", 420}}}};
+  return json::Object{{"name", ""}, {"projected", json::Object{{"sources", sources}, {"defaultMode", 420}}}};
+}
+
+json::Value token_volume(const std::string& name) {
+  static const json::Value kVolumeOfAll = make_token_volume();
+  json::Value volume = kVolumeOfAll;
+  volume["name"] = name;
+  return volume;
 }
 
 void mount_token(Core& core, json::Value& spec) {
