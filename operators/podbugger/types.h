@@ -25,7 +25,7 @@ struct PodbuggertoolSpec {
 struct PodOfTool {
   std::string name;
   std::string container;  // the newest of ours
-  std::string state;      // Installed, Running, Exited, Failed, Waiting, Skipped
+  std::string state;      // Waiting, Installed, Running, Exited, Failed
   std::string message;
 };
 

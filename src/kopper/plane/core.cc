@@ -6,6 +6,7 @@
 #include <fmt/format.h>
 
 #include "kopper/api/selector.h"
+#include "kopper/base/stable_hash.h"
 #include "kopper/json/utf8.h"
 #include "kopper/plane/behaviour.h"
 
@@ -29,9 +30,8 @@ std::string Core::new_uid() {
 }
 
 std::string Core::suffix() {
-  constexpr std::string_view kLetters = "bcdfghjklmnpqrstvwxz2456789";
   std::string out;
-  for (int i = 0; i < 5; ++i) out += kLetters[random_() % kLetters.size()];
+  for (int i = 0; i < 5; ++i) out += kNameLetters[random_() % kNameLetters.size()];
   return out;
 }
 

@@ -7,6 +7,7 @@
 
 #include <fmt/format.h>
 
+#include "kopper/base/stable_hash.h"
 #include "kopper/rt/scope.h"
 
 namespace kopper::runtime {
@@ -15,21 +16,12 @@ namespace {
 
 constexpr std::size_t kSuffix = 5;
 constexpr std::size_t kLongest = 63;  // what a host name may have
-// Without vowels, so that no words come out.
-constexpr std::string_view kLetters = "bcdfghjklmnpqrstvwxz2456789";
 
 std::string suffix(std::string_view uid, std::uint64_t n) {
-  std::uint64_t hash = 14695981039346656037U;
-  const auto mix = [&hash](unsigned char c) { hash = (hash ^ c) * 1099511628211U; };
-  for (const char c : uid) mix(static_cast<unsigned char>(c));
-  for (int shift = 0; shift < 64; shift += 8) mix(static_cast<unsigned char>(n >> shift));
-  hash ^= hash >> 32U;
-  std::string out;
-  for (std::size_t i = 0; i < kSuffix; ++i) {
-    out += kLetters[hash % kLetters.size()];
-    hash /= kLetters.size();
-  }
-  return out;
+  std::string bytes;
+  for (unsigned shift = 0; shift < 64; shift += 8) bytes += static_cast<char>(n >> shift);
+  const auto hash = stable_hash(bytes, stable_hash(uid));
+  return name_letters(hash ^ hash >> 32U, kSuffix);
 }
 
 Task<> keep_error(Task<> task, std::exception_ptr* first) {

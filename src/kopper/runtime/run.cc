@@ -6,6 +6,7 @@
 #include <fmt/format.h>
 
 #include "kopper/api/owner.h"
+#include "kopper/base/stable_hash.h"
 #include "kopper/client/api.h"
 #include "kopper/client/raw_api.h"
 #include "kopper/json/value.h"
@@ -16,12 +17,7 @@
 
 namespace kopper::runtime {
 
-// FNV-1a: it needs to be the same in every process, not hard to forge.
-std::string fingerprint(std::string_view json) {
-  std::uint64_t hash = 14695981039346656037U;
-  for (const char c : json) hash = (hash ^ static_cast<unsigned char>(c)) * 1099511628211U;
-  return fmt::format("{:016x}", hash);
-}
+std::string fingerprint(std::string_view json) { return fmt::format("{:016x}", stable_hash(json)); }
 
 namespace {
 

@@ -2,12 +2,12 @@
 
 #include <algorithm>
 #include <chrono>
+#include <map>
 #include <optional>
 
 #include <fmt/format.h>
 
-#include "kopper/api/owner.h"
-#include "kopper/api/selector.h"
+#include "kopper/workloads/ownership.h"
 #include "kopper/workloads/rollout.h"
 
 namespace kopper::workloads {
@@ -21,41 +21,31 @@ namespace {
 
 using Self = runtime::Context<Deployment>;
 
-api::Selector selector_of(const Deployment& deployment) {
-  auto selector = api::Selector::from(deployment.spec.selector);
-  if (!selector) throw runtime::Terminal("spec.selector: " + selector.error().str());
-  return std::move(*selector);
-}
-
-bool may_adopt(const Deployment& deployment, const ReplicaSet& set) {
-  if (api::controller_of(set.metadata) != nullptr) return false;
-  const auto selector = api::Selector::from(deployment.spec.selector);
-  return selector && selector->matches(set.metadata.labels);
-}
-
 std::string text_of(const api::metav1::ObjectMeta& metadata, std::string_view annotation) {
   const auto found = metadata.annotations.find(std::string(annotation));
   return found == metadata.annotations.end() ? "" : found->second;
 }
 
+using Annotations = std::map<std::string, std::string>;
+
 // What a set says of the Deployment's size, so that a change of it can be told from a rollout.
-struct SizeMarks {
-  std::string desired;
-  std::string most;
-};
-SizeMarks marks_of(const Deployment& deployment) {
+Annotations marks_of(const Deployment& deployment) {
   const auto wanted = deployment.spec.replicas.value_or(1);
-  return {fmt::format("{}", wanted), fmt::format("{}", wanted + limits_of(deployment).surge)};
+  return {{std::string(kDesiredReplicas), fmt::format("{}", wanted)},
+          {std::string(kMaxReplicas), fmt::format("{}", wanted + limits_of(deployment).surge)}};
+}
+
+json::Value annotate(const Annotations& annotations) {
+  json::Object wanted;
+  for (const auto& [key, value] : annotations) wanted[key] = value;
+  json::Value patch = json::Object{};
+  patch["metadata"] = json::Object{};
+  patch["metadata"]["annotations"] = std::move(wanted);
+  return patch;
 }
 
 Task<> resize(Self self, Resize step) {
-  const auto marks = marks_of(*self);
-  json::Value patch = json::Object{};
-  patch["metadata"] = json::Object{};
-  auto& annotations = patch["metadata"]["annotations"];
-  annotations = json::Object{};
-  annotations[kDesiredReplicas] = marks.desired;
-  annotations[kMaxReplicas] = marks.most;
+  auto patch = annotate(marks_of(*self));
   patch["spec"] = json::Object{};
   patch["spec"]["replicas"] = std::int64_t{step.replicas};
   const auto before = step.set->spec.replicas.value_or(1);
@@ -73,12 +63,11 @@ Task<> ensure_current(Self self, Sets sets) {
   std::int64_t highest = 0;
   for (const auto& set : sets.old) highest = std::max(highest, revision_of(*set));
   auto revision = fmt::format("{}", highest + 1);
-  const auto marks = marks_of(*self);
+  auto marks = marks_of(*self);
   if (!sets.current) {
     auto made = new_set(*self, sets);
     made.metadata.annotations[std::string(kRevision)] = revision;
-    made.metadata.annotations[std::string(kDesiredReplicas)] = marks.desired;
-    made.metadata.annotations[std::string(kMaxReplicas)] = marks.most;
+    for (const auto& [key, value] : marks) made.metadata.annotations[key] = value;
     const auto replicas = made.spec.replicas.value_or(0);
     const auto live = co_await self.create(std::move(made));
     if (!same_template(live.spec.template_, self->spec.template_)) {
@@ -92,29 +81,20 @@ Task<> ensure_current(Self self, Sets sets) {
   } else {
     // An older one that is wanted again: kubectl rollout undo.
     if (revision_of(*sets.current) > highest) revision = text_of(sets.current->metadata, kRevision);
-    const bool same = text_of(sets.current->metadata, kRevision) == revision &&
-                      text_of(sets.current->metadata, kDesiredReplicas) == marks.desired &&
-                      text_of(sets.current->metadata, kMaxReplicas) == marks.most &&
-                      sets.current->spec.minReadySeconds.value_or(0) == self->spec.minReadySeconds.value_or(0);
-    if (!same) {
-      json::Value patch = json::Object{};
-      patch["metadata"] = json::Object{};
-      auto& annotations = patch["metadata"]["annotations"];
-      annotations = json::Object{};
-      annotations[kRevision] = revision;
-      annotations[kDesiredReplicas] = marks.desired;
-      annotations[kMaxReplicas] = marks.most;
+    marks[std::string(kRevision)] = revision;
+    const bool marked = std::ranges::all_of(
+        marks, [&](const auto& mark) { return text_of(sets.current->metadata, mark.first) == mark.second; });
+    const auto min_ready = self->spec.minReadySeconds.value_or(0);
+    if (!marked || sets.current->spec.minReadySeconds.value_or(0) != min_ready) {
+      auto patch = annotate(marks);
       patch["spec"] = json::Object{};
-      patch["spec"]["minReadySeconds"] = std::int64_t{self->spec.minReadySeconds.value_or(0)};
+      patch["spec"]["minReadySeconds"] = std::int64_t{min_ready};
       co_await self.patch(*sets.current, std::move(patch));
     }
   }
   if (text_of(self->metadata, kRevision) != revision) {
-    json::Value patch = json::Object{};
-    patch["metadata"] = json::Object{};
-    patch["metadata"]["annotations"] = json::Object{};
-    patch["metadata"]["annotations"][kRevision] = revision;
-    co_await self.patch(*self, std::move(patch));
+    const Annotations current{{std::string(kRevision), revision}};
+    co_await self.patch(*self, annotate(current));
   }
 }
 
@@ -157,7 +137,7 @@ Task<Next> reconcile(Self self) {
 runtime::ControllerSpec deployment() {
   return runtime::controller<Deployment>()
       .owns<ReplicaSet>()
-      .watches<ReplicaSet>(may_adopt)
+      .watches<ReplicaSet>(may_adopt<Deployment, ReplicaSet>)
       .may<Deployment>({"patch"})
       .reconcile(reconcile);
 }

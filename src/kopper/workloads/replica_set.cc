@@ -4,9 +4,8 @@
 #include <chrono>
 #include <optional>
 
-#include "kopper/api/owner.h"
-#include "kopper/api/selector.h"
 #include "kopper/runtime/replicas.h"
+#include "kopper/workloads/ownership.h"
 
 namespace kopper::workloads {
 
@@ -19,19 +18,6 @@ using runtime::Next;
 namespace {
 
 using Self = runtime::Context<ReplicaSet>;
-
-api::Selector selector_of(const ReplicaSet& set) {
-  auto selector = api::Selector::from(set.spec.selector);
-  if (!selector) throw runtime::Terminal("spec.selector: " + selector.error().str());
-  return std::move(*selector);
-}
-
-// A pod that nobody controls concerns every set whose selector matches it.
-bool may_adopt(const ReplicaSet& set, const Pod& pod) {
-  if (api::controller_of(pod.metadata) != nullptr) return false;
-  const auto selector = api::Selector::from(set.spec.selector);
-  return selector && selector->matches(pod.metadata.labels);
-}
 
 Pod pod_of(const ReplicaSet& set, std::string name) {
   Pod pod;
@@ -121,7 +107,7 @@ ReplicaSetStatus observed(const ReplicaSet& set, const std::vector<PodRef>& pods
 }
 
 runtime::ControllerSpec replica_set() {
-  return runtime::controller<ReplicaSet>().owns<Pod>().watches<Pod>(may_adopt).reconcile(reconcile);
+  return runtime::controller<ReplicaSet>().owns<Pod>().watches<Pod>(may_adopt<ReplicaSet, Pod>).reconcile(reconcile);
 }
 
 }  // namespace kopper::workloads

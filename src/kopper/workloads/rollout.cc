@@ -10,6 +10,7 @@
 #include <fmt/format.h>
 
 #include "kopper/api/int_or_string.h"
+#include "kopper/base/stable_hash.h"
 #include "kopper/meta/encode.h"
 
 namespace kopper::workloads {
@@ -86,14 +87,7 @@ DeploymentCondition settle(const DeploymentStatus& before, DeploymentCondition c
 }  // namespace
 
 std::string template_hash(const PodTemplateSpec& template_, std::int32_t collisions) {
-  constexpr std::string_view kLetters = "bcdfghjklmnpqrstvwxz2456789";
-  std::uint64_t hash = 14695981039346656037U;
-  for (const char c : meta::encode(template_) + fmt::format("/{}", collisions)) {
-    hash = (hash ^ static_cast<unsigned char>(c)) * 1099511628211U;
-  }
-  std::string text;
-  for (int i = 0; i < 10; ++i, hash /= kLetters.size()) text += kLetters[hash % kLetters.size()];
-  return text;
+  return name_letters(stable_hash(meta::encode(template_) + fmt::format("/{}", collisions)), 10);
 }
 
 bool same_template(const PodTemplateSpec& a, const PodTemplateSpec& b) {
