@@ -54,7 +54,10 @@ TEST_F(Events, AreSeenAndCountUp) {
   EXPECT_THAT(kubectl({"get", "events"}).out, ContainsRegex("Warning +Refused +configmap/settings +no such colour"));
   const auto described = kubectl({"describe", "configmap", "settings"}).out;
   EXPECT_THAT(described, ContainsRegex("Normal +Painted .*suite.example.com/events.* blue"));
-  EXPECT_THAT(described, ContainsRegex("Warning +Refused .*x5.*no such colour"));
+  // The kubectl of Debian 12 does not know of series, and shows no count.
+  const bool counts = !kubectl({"version", "--client", "-o", "json"}).out.contains("\"v1.20.");
+  EXPECT_THAT(described,
+              ContainsRegex(counts ? "Warning +Refused .*x5.*no such colour" : "Warning +Refused .*no such colour"));
 }
 
 TEST_F(Events, ASeriesGoesOnFromWriteToWrite) {

@@ -137,11 +137,13 @@ TEST_F(PodSetOperator, AQuotaIsAConditionAndOthersGoOn) {
   const auto quota = cluster().kubectl({"create", "quota", "few", "--hard=pods=3", "-n", ns});
   ASSERT_EQ(quota.exit, 0) << quota.err;
   // No controller counts what is used; the quota's status must be there for the admission to look at it.
-  ASSERT_EQ(cluster()
-                .kubectl({"patch", "quota", "few", "-n", ns, "--subresource=status", "--type=merge", "-p",
-                          R"({"status":{"hard":{"pods":"3"},"used":{"pods":"0"}}})"})
-                .exit,
-            0);
+  client::WriteOptions status;
+  status.subresource = "status";
+  const auto counted = [](api::corev1::ResourceQuota& it) {
+    it.status.hard = {{"pods", 3}};
+    it.status.used = {{"pods", 0}};
+  };
+  run(client.of<api::corev1::ResourceQuota>().modify(key("few"), counted, status));
   create("demo", 10);
   start();
   wait_until("a condition", [&] { return api::is_true(get("demo").status.conditions, "Degraded"); });
