@@ -177,6 +177,7 @@ Task<> Controller::serve(Queue::Lease lease) {
   const auto& store = informers_.front()->store();
   const auto record = store.get(key);
   if (!record) {
+    if (spec_.gone) spec_.gone(key);
     queue_.forget(key);
     meters_->success->inc();
     co_return;
@@ -253,13 +254,14 @@ Task<Next> Controller::dispatch(std::shared_ptr<Run> run) {
     run->log(log::Level::Debug, "paused", {});
     co_return Next::wait();
   }
-  if (run->owner().deletionTimestamp.is_set()) {
-    if (spec_.finalizer.empty() || !api::has_finalizer(run->owner(), spec_.finalizer)) co_return Next::wait();
+  const bool deleting = run->owner().deletionTimestamp.is_set();
+  if (deleting && !spec_.finalizer.empty() && api::has_finalizer(run->owner(), spec_.finalizer)) {
     const Next next = co_await spec_.finalize(run);
     if (!next.delay()) co_await run->set_finalizer(spec_.finalizer, false);
     co_return next;
   }
-  if (!spec_.finalizer.empty()) co_await run->set_finalizer(spec_.finalizer, true);
+  if (deleting && !spec_.while_deleting) co_return Next::wait();
+  if (!deleting && !spec_.finalizer.empty()) co_await run->set_finalizer(spec_.finalizer, true);
   co_return co_await spec_.reconcile(std::move(run));
 }
 

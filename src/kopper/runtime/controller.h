@@ -67,6 +67,8 @@ struct ControllerSpec {
   std::string finalizer;  // "": none
   bool has_status = false;
   bool has_conditions = false;
+  bool while_deleting = false;               // reconcile is called for an object that is to be deleted, too
+  std::function<void(const Key& key)> gone;  // the object is there no more; may be empty
 
   Run::Decode decode;
   using Call = std::function<Task<Next>(std::shared_ptr<Run>)>;
@@ -236,6 +238,18 @@ class ControllerBuilder {
   ControllerBuilder&& finalize(F fn, std::string finalizer = std::string(T::kind.group) + "/finalizer") && {
     spec_.finalizer = std::move(finalizer);
     spec_.finalize = erase(std::move(fn));
+    return std::move(*this);
+  }
+  // reconcile is called also for an object that is to be deleted, and that somebody else's finalizer or grace period
+  // keeps.
+  ControllerBuilder&& while_deleting() && {
+    spec_.while_deleting = true;
+    return std::move(*this);
+  }
+  // Called when an object is there no more: for what a program keeps in memory about it. Calls may be missed over a
+  // restart; what must be undone needs a finalizer.
+  ControllerBuilder&& gone(std::function<void(const Key& key)> fn) && {
+    spec_.gone = std::move(fn);
     return std::move(*this);
   }
   template <class F>

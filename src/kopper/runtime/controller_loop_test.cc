@@ -360,6 +360,20 @@ TEST_F(ControllerLoop, FinalizersAreAddedAndRemovedByThemselves) {
   EXPECT_THAT(calls(), IsEmpty()) << "no reconcile of what is to be deleted";
 }
 
+TEST_F(ControllerLoop, WhoAsksForItSeesObjectsGo) {
+  std::vector<Key> gone;
+  start(
+      controller<Widget>().while_deleting().gone([&](const Key& key) { gone.push_back(key); }).reconcile(reconciler()));
+  server_->put({"n", "a"}, 1, R"(,"finalizers":["other"],"deletionTimestamp":"2026-01-01T00:00:00Z")");
+  loop_.advance(1s);
+  EXPECT_EQ(calls().size(), 1);
+  EXPECT_THAT(gone, IsEmpty());
+  server_->remove({"n", "a"});
+  loop_.advance(1s);
+  EXPECT_THAT(gone, ElementsAre(Key("n", "a")));
+  EXPECT_THAT(calls(), IsEmpty());
+}
+
 // Reads and deletes single objects.
 class DeletingServer final : public http::Handler {
  public:
