@@ -1,0 +1,22 @@
+#include "kopper/workloads/controllers.h"
+
+#include <filesystem>
+#include <utility>
+
+#include "kopper/workloads/deployment.h"
+#include "kopper/workloads/local_path.h"
+#include "kopper/workloads/replica_set.h"
+#include "kopper/workloads/scheduler.h"
+
+namespace kopper::workloads {
+
+std::vector<runtime::ControllerSpec> controllers(const std::string& state_dir) {
+  std::vector<runtime::ControllerSpec> all;
+  all.push_back(deployment());
+  all.push_back(replica_set());
+  all.push_back(scheduler());
+  for (auto& one : local_path(std::filesystem::path(state_dir) / "volumes")) all.push_back(std::move(one));
+  return all;
+}
+
+}  // namespace kopper::workloads
