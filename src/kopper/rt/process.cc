@@ -3,18 +3,21 @@
 #include <array>
 #include <cerrno>
 #include <csignal>
+#include <cstdlib>
 #include <cstring>
 #include <optional>
 
 #include <fcntl.h>
 #include <fmt/format.h>
 #include <spawn.h>
+#include <sys/ioctl.h>
 #include <sys/mman.h>
 #include <sys/syscall.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
 #include "kopper/base/error.h"
+#include "kopper/rt/detail/child_stream.h"
 #include "kopper/rt/detail/fd.h"
 #include "kopper/rt/scope.h"
 
@@ -32,6 +35,11 @@ struct Process::Impl {
   int pid = -1;
   Fd pidfd;
   std::optional<ExitStatus> status;
+  std::unique_ptr<ChildStream> input;  // of a terminal: null, its only stream is `output`
+  std::unique_ptr<ChildStream> output;
+  std::unique_ptr<ChildStream> errors;
+  std::unique_ptr<ChildStream> info_stream;
+  bool terminal = false;
 };
 
 // The dead leader keeps the group's number from being used again until it is reaped: so first the group, then the
@@ -48,6 +56,10 @@ void Process::Impl::reap() noexcept {
     status->signal = info.si_status;
     status->code = 128 + info.si_status;
   }
+  for (auto* stream : {output.get(), errors.get(), info_stream.get()}) {
+    if (stream != nullptr) stream->child_ended();
+  }
+  if (input != nullptr) input->close();
 }
 
 Process::Impl::~Impl() {
@@ -55,6 +67,8 @@ Process::Impl::~Impl() {
 }
 
 namespace {
+
+constexpr int kInfoFd = 3;
 
 // A plain descriptor for the child; ours is closed once it runs.
 class ChildFd {
@@ -111,9 +125,20 @@ std::vector<char*> pointers(std::vector<std::string>& strings) {
   return found;
 }
 
+// posix_spawn cannot set limits, and setting them afterwards would be too late for what the program does first.
+std::vector<std::string> limited(const ProcessSpec& spec) {
+  if (spec.limits.empty()) return spec.argv;
+  std::vector<std::string> argv{"prlimit"};
+  for (const auto& [name, value] : spec.limits) argv.push_back(fmt::format("--{}={}", name, value));
+  argv.emplace_back("--");
+  argv.insert(argv.end(), spec.argv.begin(), spec.argv.end());
+  return argv;
+}
+
 // posix_spawn's two parameter objects.
 struct SpawnOptions {
-  SpawnOptions() {
+  // A session leader leads a process group too.
+  explicit SpawnOptions(int group_or_session) {
     posix_spawn_file_actions_init(&actions);
     posix_spawnattr_init(&attributes);
     sigset_t all;
@@ -123,7 +148,8 @@ struct SpawnOptions {
     posix_spawnattr_setsigdefault(&attributes, &all);
     posix_spawnattr_setsigmask(&attributes, &none);
     posix_spawnattr_setpgroup(&attributes, 0);
-    posix_spawnattr_setflags(&attributes, POSIX_SPAWN_SETPGROUP | POSIX_SPAWN_SETSIGDEF | POSIX_SPAWN_SETSIGMASK);
+    const int flags = group_or_session | POSIX_SPAWN_SETSIGDEF | POSIX_SPAWN_SETSIGMASK;
+    posix_spawnattr_setflags(&attributes, static_cast<short>(flags));
   }
   ~SpawnOptions() {
     posix_spawn_file_actions_destroy(&actions);
@@ -136,16 +162,31 @@ struct SpawnOptions {
   posix_spawnattr_t attributes;
 };
 
-std::unique_ptr<Process::Impl> spawn(const ProcessSpec& spec, int out, int err) {
+// What becomes 0, 1, 2 and 3 of the child; nothing else is passed on.
+struct ChildFds {
+  int in = -1;
+  int out = -1;
+  int err = -1;
+  int info = -1;
+  std::string terminal;  // instead of the first three: the device to open, which so becomes the controlling terminal
+};
+
+std::unique_ptr<Process::Impl> spawn(const ProcessSpec& spec, const ChildFds& fds) {
   if (spec.argv.empty()) throw Error(Code::Invalid, "run a program: none is named");
-  const ChildFd input(open_input(spec.input), "standard input of a program");
-  SpawnOptions options;
-  posix_spawn_file_actions_adddup2(&options.actions, input.get(), STDIN_FILENO);
-  posix_spawn_file_actions_adddup2(&options.actions, out, STDOUT_FILENO);
-  posix_spawn_file_actions_adddup2(&options.actions, err, STDERR_FILENO);
-  posix_spawn_file_actions_addclosefrom_np(&options.actions, 3);
+  SpawnOptions options(fds.terminal.empty() ? POSIX_SPAWN_SETPGROUP : POSIX_SPAWN_SETSID);
+  if (fds.terminal.empty()) {
+    posix_spawn_file_actions_adddup2(&options.actions, fds.in, STDIN_FILENO);
+    posix_spawn_file_actions_adddup2(&options.actions, fds.out, STDOUT_FILENO);
+    posix_spawn_file_actions_adddup2(&options.actions, fds.err, STDERR_FILENO);
+  } else {
+    posix_spawn_file_actions_addopen(&options.actions, STDIN_FILENO, fds.terminal.c_str(), O_RDWR, 0);
+    posix_spawn_file_actions_adddup2(&options.actions, STDIN_FILENO, STDOUT_FILENO);
+    posix_spawn_file_actions_adddup2(&options.actions, STDIN_FILENO, STDERR_FILENO);
+  }
+  if (fds.info >= 0) posix_spawn_file_actions_adddup2(&options.actions, fds.info, kInfoFd);
+  posix_spawn_file_actions_addclosefrom_np(&options.actions, fds.info >= 0 ? kInfoFd + 1 : kInfoFd);
   if (!spec.cwd.empty()) posix_spawn_file_actions_addchdir_np(&options.actions, spec.cwd.c_str());
-  auto argv = spec.argv;
+  auto argv = limited(spec);
   auto env = environment(spec);
   auto process = std::make_unique<Process::Impl>();
   const int error = ::posix_spawnp(&process->pid, argv.front().c_str(), &options.actions, &options.attributes,
@@ -170,24 +211,6 @@ Task<> until_ended(Process::Impl* process) {
   }
 }
 
-struct Pipe {
-  Pipe() {
-    std::array<int, 2> ends{};
-    if (::pipe2(ends.data(), O_CLOEXEC) != 0) throw errno_error("pipe", errno, Code::Internal);
-    write_end = ends[1];
-    read_end = Fd(ends[0]);
-  }
-  ~Pipe() { close_write_end(); }
-  Pipe(const Pipe&) = delete;
-  Pipe& operator=(const Pipe&) = delete;
-  void close_write_end() {
-    if (write_end >= 0) ::close(std::exchange(write_end, -1));
-  }
-
-  Fd read_end;
-  int write_end = -1;
-};
-
 Task<> drain(const Fd* fd, std::size_t limit, std::string* into, bool* truncated) {
   std::array<char, 16384> buffer;
   for (;;) {
@@ -209,28 +232,97 @@ Task<> drain(const Fd* fd, std::size_t limit, std::string* into, bool* truncated
 
 Task<ProcessResult> run_process(ProcessSpec spec) {
   ProcessResult result;
-  Pipe out;
-  Pipe err;
-  const auto process = spawn(spec, out.write_end, err.write_end);
-  out.close_write_end();
-  err.close_write_end();
+  ChildPipe out(ChildPipe::Ours::ReadEnd);
+  ChildPipe err(ChildPipe::Ours::ReadEnd);
+  const ChildFd input(open_input(spec.input), "standard input of a program");
+  ChildFds fds;
+  fds.in = input.get();
+  fds.out = out.theirs;
+  fds.err = err.theirs;
+  const auto process = spawn(spec, fds);
+  out.close_theirs();
+  err.close_theirs();
   Scope scope;
-  scope.spawn(drain(&out.read_end, spec.output_limit, &result.out, &result.truncated));
-  scope.spawn(drain(&err.read_end, spec.output_limit, &result.err, &result.truncated));
+  scope.spawn(drain(&out.ours, spec.output_limit, &result.out, &result.truncated));
+  scope.spawn(drain(&err.ours, spec.output_limit, &result.err, &result.truncated));
   co_await until_ended(process.get());
   co_await scope.join();
   result.status = *process->status;
   co_return result;
 }
 
-Process::Process(const ProcessSpec& spec) {
-  if (spec.output_file.empty()) {
-    impl_ = spawn(spec, STDOUT_FILENO, STDERR_FILENO);
-    return;
+namespace {
+
+using Ours = ChildPipe::Ours;
+
+std::unique_ptr<ChildStream> stream_of(ChildPipe& pipe) {
+  return std::make_unique<ChildStream>(std::move(pipe.ours), ChildStream::Kind::Pipe);
+}
+
+std::unique_ptr<Process::Impl> spawn_with_terminal(const ProcessSpec& spec, ChildFds fds) {
+  const int number = ::posix_openpt(O_RDWR | O_NOCTTY | O_CLOEXEC);
+  if (number < 0) throw errno_error("open a terminal", errno, Code::Internal);
+  Fd ours(number);
+  std::array<char, 64> name{};
+  if (::grantpt(number) != 0 || ::unlockpt(number) != 0 || ::ptsname_r(number, name.data(), name.size()) != 0) {
+    throw errno_error("open a terminal", errno, Code::Internal);
   }
-  const ChildFd file(::open(spec.output_file.c_str(), O_WRONLY | O_CREAT | O_APPEND | O_CLOEXEC, 0644),
-                     spec.output_file);
-  impl_ = spawn(spec, file.get(), file.get());
+  fds.terminal = name.data();
+  auto process = spawn(spec, fds);
+  process->output = std::make_unique<ChildStream>(std::move(ours), ChildStream::Kind::Terminal);
+  process->terminal = true;
+  return process;
+}
+
+std::unique_ptr<Process::Impl> spawn_with_pipes(const ProcessSpec& spec, ChildFds fds) {
+  ChildPipe out(Ours::ReadEnd);
+  ChildPipe err(Ours::ReadEnd);
+  std::optional<ChildPipe> in;
+  std::optional<ChildFd> given;
+  if (spec.open_input) {
+    fds.in = in.emplace(Ours::WriteEnd).theirs;
+  } else {
+    fds.in = given.emplace(open_input(spec.input), "standard input of a program").get();
+  }
+  fds.out = out.theirs;
+  fds.err = err.theirs;
+  auto process = spawn(spec, fds);
+  process->output = stream_of(out);
+  process->errors = stream_of(err);
+  if (in) process->input = stream_of(*in);
+  return process;
+}
+
+std::unique_ptr<Process::Impl> spawn_shared(const ProcessSpec& spec, ChildFds fds) {
+  const ChildFd input(open_input(spec.input), "standard input of a program");
+  std::optional<ChildFd> file;
+  fds.in = input.get();
+  fds.out = STDOUT_FILENO;
+  fds.err = STDERR_FILENO;
+  if (!spec.output_file.empty()) {
+    const int flags = O_WRONLY | O_CREAT | O_APPEND | O_CLOEXEC;
+    fds.out = fds.err = file.emplace(::open(spec.output_file.c_str(), flags, 0644), spec.output_file).get();
+  }
+  return spawn(spec, fds);
+}
+
+Stream& asked_for(const std::unique_ptr<ChildStream>& stream, std::string_view name) {
+  if (stream == nullptr) throw Error(Code::Internal, fmt::format("a process without a stream for its {}", name));
+  return *stream;
+}
+
+}  // namespace
+
+Process::Process(const ProcessSpec& spec) {
+  std::optional<ChildPipe> info;
+  ChildFds fds;
+  if (spec.open_info) fds.info = info.emplace(Ours::ReadEnd).theirs;
+  switch (spec.stdio) {
+    case Stdio::Shared: impl_ = spawn_shared(spec, std::move(fds)); break;
+    case Stdio::Pipes: impl_ = spawn_with_pipes(spec, std::move(fds)); break;
+    case Stdio::Terminal: impl_ = spawn_with_terminal(spec, std::move(fds)); break;
+  }
+  if (info) impl_->info_stream = stream_of(*info);
 }
 
 Process::~Process() = default;
@@ -247,5 +339,16 @@ void Process::signal(int number) noexcept {
 }
 
 int Process::pid() const { return impl_->pid; }
+
+Stream& Process::input() { return asked_for(impl_->terminal ? impl_->output : impl_->input, "input"); }
+Stream& Process::output() { return asked_for(impl_->output, "output"); }
+Stream& Process::errors() { return asked_for(impl_->errors, "errors"); }
+Stream& Process::info() { return asked_for(impl_->info_stream, "information"); }
+
+void Process::resize(std::uint16_t columns, std::uint16_t rows) noexcept {
+  if (!impl_->terminal) return;
+  const winsize size{.ws_row = rows, .ws_col = columns, .ws_xpixel = 0, .ws_ypixel = 0};
+  ::ioctl(impl_->output->fd(), TIOCSWINSZ, &size);
+}
 
 }  // namespace kopper::rt

@@ -1,4 +1,4 @@
-// What touches the system beyond sockets: threads, signals, files and processes.
+// What touches the system beyond sockets: threads, signals and files.
 #include <csignal>
 #include <filesystem>
 #include <thread>
@@ -9,7 +9,6 @@
 #include "kopper/base/error.h"
 #include "kopper/rt/file.h"
 #include "kopper/rt/offload.h"
-#include "kopper/rt/process.h"
 #include "kopper/rt/scope.h"
 #include "kopper/rt/signal.h"
 
@@ -132,125 +131,6 @@ TEST_F(Files, RotatedFileIsReadAgainOnlyWhenReplaced) {
   EXPECT_EQ(file.read(), "two");
   std::filesystem::remove(path);
   EXPECT_THROW(file.read(), Error);
-}
-
-ProcessSpec shell(std::string script) {
-  ProcessSpec spec;
-  spec.argv = {"sh", "-c", std::move(script)};
-  return spec;
-}
-
-TEST(Process, GivesOutputAndStatus) {
-  Loop loop;
-  auto spec = shell("cat; echo $A $B >&2; pwd >&2; exit 3");
-  spec.input = "in";
-  spec.env = {{"A", "1"}, {"B", "2"}};
-  spec.cwd = "/";
-  const auto result = loop.run(run_process(spec));
-  EXPECT_EQ(result.out, "in");
-  EXPECT_EQ(result.err, "1 2\n/\n");
-  EXPECT_EQ(result.status.code, 3);
-  EXPECT_EQ(result.status.str(), "exit code 3");
-  EXPECT_FALSE(result.truncated);
-}
-
-TEST(Process, OutputIsCapped) {
-  Loop loop;
-  auto spec = shell("head -c 300000 /dev/zero");
-  spec.output_limit = 1000;
-  const auto result = loop.run(run_process(spec));
-  EXPECT_EQ(result.out.size(), 1000U);
-  EXPECT_TRUE(result.truncated);
-  EXPECT_TRUE(result.status.ok());
-}
-
-TEST(Process, EnvironmentCanBeCleared) {
-  Loop loop;
-  ProcessSpec spec;
-  spec.argv = {"/usr/bin/env"};
-  spec.clear_env = true;
-  spec.env = {{"ONLY", "this"}};
-  EXPECT_EQ(loop.run(run_process(spec)).out, "ONLY=this\n");
-}
-
-TEST(Process, MissingProgramIsNamed) {
-  Loop loop;
-  ProcessSpec spec;
-  spec.argv = {"no-such-program"};
-  try {
-    loop.run(run_process(spec));
-    FAIL();
-  } catch (const Error& error) {
-    EXPECT_EQ(error.code, Code::NotFound);
-    EXPECT_STREQ(error.what(), "run no-such-program: No such file or directory");
-  }
-}
-
-// The pipe from a process and its children ends when the last of them is gone.
-TEST(Process, TimeoutKillsTheWholeGroup) {
-  Loop loop(ClockMode::Manual);
-  std::optional<Code> code;
-  Scope scope;
-  const auto fifo_dir = testing::TempDir() + "rt_fifo.XXXXXX";
-  std::string name = fifo_dir;
-  const std::filesystem::path dir = ::mkdtemp(name.data());
-  const auto fifo = dir / "alive";
-  ASSERT_EQ(::mkfifo(fifo.c_str(), 0600), 0);
-  scope.spawn([](std::string path, std::optional<Code>* out) -> Task<> {
-    try {
-      auto spec = shell("exec 3>" + path + "; sleep 1000 & sleep 1000");
-      co_await timeout(5s, run_process(std::move(spec)));
-    } catch (const Error& error) {
-      *out = error.code;
-    }
-  }(fifo, &code));
-  loop.poll();
-  std::FILE* alive = std::fopen(fifo.c_str(), "r");  // returns when the shell has opened the other end
-  loop.advance(5s);
-  EXPECT_EQ(code, Code::Timeout);
-  EXPECT_EQ(std::fgetc(alive), EOF);  // returns when both are dead
-  std::fclose(alive);
-  std::filesystem::remove_all(dir);
-}
-
-TEST(Process, WhatIsLeftOfTheGroupEndsWithTheProgram) {
-  Loop loop;
-  const auto result = loop.run(run_process(shell("sleep 1000 & echo done")));
-  EXPECT_EQ(result.out, "done\n");
-  EXPECT_TRUE(result.status.ok());
-}
-
-TEST(Process, HandleSignalsAndWaits) {
-  Loop loop;
-  Process process(shell("exec sleep 1000"));
-  process.signal(SIGTERM);
-  const auto status = loop.run(process.wait());
-  EXPECT_EQ(status.signal, SIGTERM);
-  EXPECT_EQ(status.code, 128 + SIGTERM);
-  EXPECT_EQ(status.str(), "killed by signal 15 (Terminated)");
-  EXPECT_EQ(loop.run(process.wait()).signal, SIGTERM);
-}
-
-TEST(Process, HandleWritesToAFile) {
-  Loop loop;
-  std::string name = testing::TempDir() + "rt_out.XXXXXX";
-  const std::filesystem::path dir = ::mkdtemp(name.data());
-  auto spec = shell("echo out; echo err >&2");
-  spec.output_file = dir / "log";
-  Process process(spec);
-  EXPECT_TRUE(loop.run(process.wait()).ok());
-  EXPECT_EQ(read_file(dir / "log"), "out\nerr\n");
-  std::filesystem::remove_all(dir);
-}
-
-TEST(Process, DestructorKills) {
-  Loop loop;
-  int pid = 0;
-  {
-    Process process(shell("sleep 1000"));
-    pid = process.pid();
-  }
-  EXPECT_NE(::kill(pid, 0), 0);
 }
 
 }  // namespace
