@@ -75,6 +75,14 @@ void write_file_atomic(const std::filesystem::path& path, std::string_view bytes
   }
 }
 
+void write_file_in_place(const std::filesystem::path& path, std::string_view bytes, unsigned mode) {
+  const PlainFd file{::open(path.c_str(), O_WRONLY | O_CREAT | O_CLOEXEC, mode)};
+  if (file.fd < 0) fail(path, errno);
+  write_all(file.fd, bytes, path);
+  // Cut afterwards: a reader finds old bytes rather than an empty file.
+  if (::ftruncate(file.fd, static_cast<off_t>(bytes.size())) != 0) fail(path, errno);
+}
+
 std::optional<FileStamp> file_stamp(const std::filesystem::path& path) {
   struct stat found{};
   if (::stat(path.c_str(), &found) != 0) {

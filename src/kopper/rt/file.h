@@ -18,6 +18,10 @@ std::string read_file(const std::filesystem::path& path, std::size_t limit = std
 // Readers see the old bytes or the new ones, never a mixture: written beside it, then renamed. `mode` as in chmod.
 void write_file_atomic(const std::filesystem::path& path, std::string_view bytes, unsigned mode = 0644);
 
+// Makes the file or overwrites it, without a rename: who has it open, or bound at another place, sees the new bytes,
+// and for a moment perhaps some of both. `mode` only when it is made.
+void write_file_in_place(const std::filesystem::path& path, std::string_view bytes, unsigned mode = 0644);
+
 // Lets this process have as many files and sockets open as the system allows without asking anybody; how many that is.
 std::size_t raise_open_files() noexcept;
 

@@ -119,6 +119,16 @@ TEST_F(Files, ErrorsNameThePath) {
   }
 }
 
+TEST_F(Files, WritesInPlaceForWhoHasItOpen) {
+  const auto path = dir / "hosts";
+  write_file_in_place(path, "a longer text");
+  const auto before = file_stamp(path);
+  write_file_in_place(path, "short");
+  EXPECT_EQ(read_file(path), "short");
+  EXPECT_EQ(file_stamp(path)->inode, before->inode);
+  EXPECT_THROW(write_file_in_place(dir / "no" / "x", ""), Error);
+}
+
 TEST_F(Files, RotatedFileIsReadAgainOnlyWhenReplaced) {
   const auto path = dir / "token";
   write_file_atomic(path, "one");

@@ -98,12 +98,12 @@ class Builder {
     for (const auto& from : container_.envFrom) {
       if (from.configMapRef) {
         const auto& ref = *from.configMapRef;
-        const auto map = lookup(sources_.config_map, ref.name, ref.optional.value_or(false));
+        const auto map = find_config_map(sources_, ref.name, ref.optional.value_or(false));
         if (!map) continue;
         for (const auto& [key, value] : map->data) add(from.prefix + key, value);
       } else if (from.secretRef) {
         const auto& ref = *from.secretRef;
-        const auto secret = lookup(sources_.secret, ref.name, ref.optional.value_or(false));
+        const auto secret = find_secret(sources_, ref.name, ref.optional.value_or(false));
         if (!secret) continue;
         for (const auto& [key, value] : secret->data) add(from.prefix + key, value.data);
       }
@@ -160,6 +160,14 @@ class Builder {
 };
 
 }  // namespace
+
+std::shared_ptr<const ConfigMap> find_config_map(const PodSources& sources, const std::string& name, bool optional) {
+  return lookup(sources.config_map, name, optional);
+}
+
+std::shared_ptr<const Secret> find_secret(const PodSources& sources, const std::string& name, bool optional) {
+  return lookup(sources.secret, name, optional);
+}
 
 const std::string* find_variable(const Environment& env, std::string_view name) {
   const auto found = std::ranges::find(env, name, &Environment::value_type::first);

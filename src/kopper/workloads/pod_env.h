@@ -22,6 +22,12 @@ struct PodSources {
   std::function<std::shared_ptr<const api::corev1::Secret>(std::string_view name)> secret;
 };
 
+// The object, or null when there is none and it is optional. Throws Error{NotFound} in kubelet's words.
+std::shared_ptr<const api::corev1::ConfigMap> find_config_map(const PodSources& sources, const std::string& name,
+                                                              bool optional);
+std::shared_ptr<const api::corev1::Secret> find_secret(const PodSources& sources, const std::string& name,
+                                                       bool optional);
+
 // REDIS_SERVICE_HOST, REDIS_PORT_6379_TCP_ADDR …: of the services of the pod's namespace, unless it wants none of them,
 // and of the API server in any case. `services` may be those of all namespaces.
 Environment service_variables(const api::corev1::Pod& pod,
