@@ -11,21 +11,13 @@
 #include "kopper/testing/cluster.h"
 #include "kopper/workloads/replica_set.h"
 
+#include "playing_node.h"
+
 namespace kopper::testing {
 namespace {
 
 using namespace std::chrono_literals;
 using api::appsv1::ReplicaSet;
-
-// Pods of an image other than "broken" run and are ready at once.
-Task<runtime::Next> run_pod(runtime::Context<Pod> pod) {
-  if (pod->spec.containers[0].image == "broken" || pod->status.phase == "Running") co_return runtime::Next::wait();
-  api::corev1::PodStatus status;
-  status.phase = "Running";
-  status.conditions.push_back({.type = "Ready", .status = "True", .lastTransitionTime = pod.run().now()});
-  co_await pod.set_status(status);
-  co_return runtime::Next::wait();
-}
 
 struct Deployments : ::testing::Test {
   void apply(std::int32_t replicas, std::string_view image, std::string_view more = "") {
@@ -62,8 +54,7 @@ spec:
     return cluster.get<Deployment>("web").metadata.annotations["deployment.kubernetes.io/revision"];
   }
 
-  Cluster cluster{workloads::deployment(), workloads::replica_set(),
-                  runtime::controller<Pod>().name("node").reconcile(run_pod)};
+  Cluster cluster{workloads::deployment(), workloads::replica_set(), playing_node()};
 };
 
 TEST_F(Deployments, BecomePods) {

@@ -7,6 +7,7 @@
 #include "kopper/workloads/local_path.h"
 #include "kopper/workloads/replica_set.h"
 #include "kopper/workloads/scheduler.h"
+#include "kopper/workloads/stateful_set.h"
 
 namespace kopper::workloads {
 
@@ -15,6 +16,7 @@ std::vector<runtime::ControllerSpec> controllers(const std::string& state_dir) {
   all.push_back(deployment());
   all.push_back(replica_set());
   all.push_back(scheduler());
+  all.push_back(stateful_set());
   for (auto& one : local_path(std::filesystem::path(state_dir) / "volumes")) all.push_back(std::move(one));
   return all;
 }

@@ -1,9 +1,13 @@
 #pragma once
 
+#include <functional>
+#include <memory>
 #include <utility>
+#include <vector>
 
 #include "kopper/api/owner.h"
 #include "kopper/api/selector.h"
+#include "kopper/runtime/context.h"
 #include "kopper/runtime/next.h"
 
 namespace kopper::workloads {
@@ -22,6 +26,39 @@ bool may_adopt(const Owner& owner, const Child& child) {
   if (api::controller_of(child.metadata) != nullptr) return false;
   const auto selector = api::Selector::from(owner.spec.selector);
   return selector && selector->matches(child.metadata.labels);
+}
+
+// As Context::claim() does, by more than labels: the children that `ours` is true of, after the owner took over those
+// that nobody controls, and let go of the others.
+template <class Child, class Owner>
+Task<std::vector<std::shared_ptr<const Child>>> claim_where(runtime::Context<Owner> self,
+                                                            std::function<bool(const Child&)> ours) {
+  auto& run = self.run();
+  const auto resource = client::resource_of<Child>();
+  for (const auto& child : self.template children<Child>()) {
+    if (child->metadata.deletionTimestamp.is_set() || ours(*child)) continue;
+    auto owners = child->metadata.ownerReferences;
+    std::erase_if(owners, [&self](const auto& reference) { return reference.uid == self->metadata.uid; });
+    co_await run.set_owners(resource, child->metadata, std::move(owners));
+  }
+  cache::Filter filter;
+  filter.namespace_ = self.key().namespace_;
+  bool asked = false;
+  for (const auto& found : self.template list<Child>(filter)) {
+    if (api::controller_of(found->metadata) != nullptr || found->metadata.deletionTimestamp.is_set()) continue;
+    if (!ours(*found)) continue;
+    if (!asked) {
+      const bool may = co_await run.may_adopt();
+      if (!may) break;
+      asked = true;
+    }
+    auto metadata = found->metadata;
+    run.adopt(metadata, resource.namespaced, runtime::ChildOptions());
+    co_await run.set_owners(resource, found->metadata, metadata.ownerReferences);
+  }
+  auto all = self.template children<Child>();
+  std::erase_if(all, [&ours](const auto& child) { return !ours(*child); });
+  co_return all;
 }
 
 }  // namespace kopper::workloads

@@ -1,11 +1,11 @@
 #include "kopper/workloads/replica_set.h"
 
 #include <algorithm>
-#include <chrono>
 #include <optional>
 
 #include "kopper/runtime/replicas.h"
 #include "kopper/workloads/ownership.h"
+#include "kopper/workloads/pod_template.h"
 
 namespace kopper::workloads {
 
@@ -19,19 +19,15 @@ namespace {
 
 using Self = runtime::Context<ReplicaSet>;
 
-Pod pod_of(const ReplicaSet& set, std::string name) {
-  Pod pod;
+Pod new_pod(const ReplicaSet& set, std::string name) {
+  auto pod = pod_of(set.spec.template_);
   pod.metadata.name = std::move(name);
   pod.metadata.generateName = set.metadata.name + "-";
-  pod.metadata.labels = set.spec.template_.metadata.labels;
-  pod.metadata.annotations = set.spec.template_.metadata.annotations;
-  pod.metadata.finalizers = set.spec.template_.metadata.finalizers;
-  pod.spec = set.spec.template_.spec;
   return pod;
 }
 
 Task<> create(Self set, std::string name) {
-  const auto made = co_await set.create(pod_of(*set, std::move(name)));
+  const auto made = co_await set.create(new_pod(*set, std::move(name)));
   set.event("SuccessfulCreate", "Created pod: {}", made.metadata.name);
 }
 
@@ -47,16 +43,6 @@ Task<> bring_about(Self set, runtime::ReplicaPlan plan) {
   co_await runtime::slow_start(plan.remove.size(), remove_one);
 }
 
-// When the next pod that is ready becomes available.
-Next when_available(const ReplicaSet& set, const std::vector<PodRef>& pods, api::Time now) {
-  const auto min_ready = set.spec.minReadySeconds.value_or(0);
-  if (min_ready == 0) return Next::wait();
-  const bool waits = std::ranges::any_of(pods, [&](const PodRef& pod) {
-    return api::is_active(*pod) && api::is_ready(*pod) && !api::is_available(*pod, min_ready, now);
-  });
-  return waits ? Next::in(std::chrono::seconds(1)) : Next::wait();
-}
-
 Task<Next> reconcile(Self set) {
   const auto pods = co_await set.claim<Pod>(selector_of(*set));
   std::optional<Error> failed;
@@ -70,7 +56,7 @@ Task<Next> reconcile(Self set) {
   const auto there = set.children<Pod>();
   co_await set.set_status(observed(*set, there, now, failed ? &*failed : nullptr));
   if (failed) throw *failed;
-  co_return when_available(*set, there, now);
+  co_return when_available(there, set->spec.minReadySeconds.value_or(0), now);
 }
 
 }  // namespace
