@@ -4,6 +4,7 @@
 #include <utility>
 
 #include "kopper/workloads/deployment.h"
+#include "kopper/workloads/endpoints.h"
 #include "kopper/workloads/local_path.h"
 #include "kopper/workloads/replica_set.h"
 #include "kopper/workloads/scheduler.h"
@@ -14,6 +15,7 @@ namespace kopper::workloads {
 std::vector<runtime::ControllerSpec> controllers(const std::string& state_dir) {
   std::vector<runtime::ControllerSpec> all;
   all.push_back(deployment());
+  all.push_back(endpoints());
   all.push_back(replica_set());
   all.push_back(scheduler());
   all.push_back(stateful_set());

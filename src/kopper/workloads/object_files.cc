@@ -21,7 +21,7 @@ constexpr const char* kNewData = "..data_tmp";
 
 // Directories are named "..1", "..2" and so on.
 unsigned number_of(const fs::path& name) {
-  const auto text = name.native();
+  const auto& text = name.native();
   unsigned number = 0;
   if (text.size() > 2) std::from_chars(text.data() + 2, text.data() + text.size(), number);
   return number;
