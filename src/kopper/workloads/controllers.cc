@@ -4,6 +4,7 @@
 #include <utility>
 
 #include "kopper/workloads/deployment.h"
+#include "kopper/workloads/disruption_budget.h"
 #include "kopper/workloads/endpoints.h"
 #include "kopper/workloads/local_path.h"
 #include "kopper/workloads/replica_set.h"
@@ -16,6 +17,7 @@ std::vector<runtime::ControllerSpec> controllers(const std::string& state_dir) {
   std::vector<runtime::ControllerSpec> all;
   all.push_back(deployment());
   all.push_back(endpoints());
+  all.push_back(disruption_budget());
   all.push_back(replica_set());
   all.push_back(scheduler());
   all.push_back(stateful_set());
