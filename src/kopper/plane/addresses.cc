@@ -1,8 +1,11 @@
 #include "kopper/plane/addresses.h"
 
 #include <charconv>
+#include <optional>
 
 #include <fmt/format.h>
+
+#include "kopper/base/error.h"
 
 namespace kopper::plane {
 namespace {
@@ -11,18 +14,19 @@ std::string text_of(std::uint32_t address) {
   return fmt::format("{}.{}.{}.{}", address >> 24U, (address >> 16U) & 255U, (address >> 8U) & 255U, address & 255U);
 }
 
-bool in_range(std::string_view text) {
+// Four numbers with dots, and nothing else.
+std::optional<std::uint32_t> address_in(std::string_view text) {
   std::uint32_t value = 0;
   for (int part = 0; part < 4; ++part) {
     std::uint32_t number = 0;
     const auto [end, error] = std::from_chars(text.data(), text.data() + text.size(), number);
-    if (error != std::errc() || number > 255) return false;
+    if (error != std::errc() || number > 255) return std::nullopt;
     text.remove_prefix(static_cast<std::size_t>(end - text.data()));
-    if (part < 3 && !text.starts_with('.')) return false;
+    if (part < 3 && !text.starts_with('.')) return std::nullopt;
     if (part < 3) text.remove_prefix(1);
     value = value << 8U | number;
   }
-  return text.empty() && value > Addresses::kNetwork && value < Addresses::kNetwork + Addresses::kHosts - 1;
+  return text.empty() ? std::optional(value) : std::nullopt;
 }
 
 std::string address_of(const json::Value& service) {
@@ -32,7 +36,27 @@ std::string address_of(const json::Value& service) {
 
 }  // namespace
 
-Addresses::Addresses(Core& core) : core_(core) {
+ServiceRange::ServiceRange(std::string_view cidr) {
+  const auto slash = cidr.find('/');
+  const auto network = address_in(cidr.substr(0, slash));
+  unsigned bits = 0;
+  const auto* end = cidr.data() + cidr.size();
+  const bool known = slash != cidr.npos && std::from_chars(cidr.data() + slash + 1, end, bits).ptr == end;
+  if (!network || !known || bits < 12 || bits > 29 || (*network & ((1U << (32U - bits)) - 1U)) != 0) {
+    throw Error(Code::Invalid, fmt::format("\"{}\" is no network for services: expected one like 10.96.0.0/16", cidr));
+  }
+  network_ = *network;
+  size_ = 1U << (32U - bits);
+}
+
+std::string ServiceRange::at(std::uint32_t host) const { return text_of(network_ + host); }
+
+bool ServiceRange::holds(std::string_view address) const {
+  const auto value = address_in(address);
+  return value && *value > network_ && *value - network_ < size_ - 1;
+}
+
+Addresses::Addresses(Core& core, ServiceRange range) : core_(core), range_(range) {
   core.state.on_change([this](Table& table, const Change& change) {
     if (table.name() != "services") return;
     if (change.before) note(*change.before, false);
@@ -80,13 +104,15 @@ void Addresses::complete(const Call& call, json::Value& service, const json::Val
     std::string address(spec.text("clusterIP"));
     if (address.empty() && old != nullptr) address = (*old)["spec"].text("clusterIP");
     if (address.empty()) {
-      for (std::uint32_t tries = 0; tries < kHosts && address.empty(); ++tries) {
-        next_address_ = next_address_ + 2 < kHosts ? next_address_ + 1 : 2;
-        if (std::string free = text_of(kNetwork + next_address_); !addresses_.contains(free)) address = std::move(free);
+      for (std::uint32_t tries = 0; tries < range_.size() && address.empty(); ++tries) {
+        next_address_ = next_address_ + 2 < range_.size() ? next_address_ + 1 : 2;
+        if (std::string free = range_.at(next_address_); !addresses_.contains(free)) address = std::move(free);
       }
     } else if (address != "None") {
       const auto taken = addresses_.find(address);
-      if (!in_range(address))
+      // One that a server with another range gave may stay.
+      const bool kept = old != nullptr && (*old)["spec"].text("clusterIP") == address;
+      if (!kept && !range_.holds(address))
         refuse("spec.clusterIPs", json::Array{address},
                fmt::format("failed to allocate IP {}: the provided network does not match the current range", address));
       if (taken != addresses_.end() && taken->second != uid)

@@ -23,7 +23,7 @@ Task<> create(Core& core, const char* group, const char* plural, json::Value obj
   co_await save_new(core, call, std::move(object));
 }
 
-// In `default`. The port may be another than before.
+// In `default`. The port may be another than before; the service's address stays.
 Task<> create_or_replace(Core& core, const char* group, const char* plural, json::Value object) {
   Call call = server_call(core, "update", group, plural, "default", kName, kManager);
   put_type_first(object, *call.resource);
@@ -32,6 +32,8 @@ Task<> create_or_replace(Core& core, const char* group, const char* plural, json
     json::Value next = *current;
     for (const auto& [key, value] : *object.as_object())
       if (key != "metadata") next[key] = value;
+    if (const std::string address((*current)["spec"].text("clusterIP")); !address.empty())
+      next["spec"]["clusterIP"] = address;
     return next;
   };
   SaveOptions options{.create = true};
@@ -45,10 +47,10 @@ json::Value priority_class(const char* name, std::int64_t value, const char* des
   return out;
 }
 
-json::Value service(std::int64_t port) {
+json::Value service(std::string ip, std::int64_t port) {
   json::Value out = named(kName, {{"component", "apiserver"}, {"provider", kName}});
   out["spec"] = json::Object{
-      {"clusterIP", "10.96.0.1"},
+      {"clusterIP", std::move(ip)},
       {"ports", json::Array{json::Object{{"name", "https"}, {"protocol", "TCP"}, {"port", 443}, {"targetPort", port}}}},
       {"type", "ClusterIP"},
       {"sessionAffinity", "None"},
@@ -76,7 +78,7 @@ json::Value endpoints(const std::string& ip, std::int64_t port) {
 
 }  // namespace
 
-Task<> make_cluster_objects(Core& core, std::string address) {
+Task<> make_cluster_objects(Core& core, std::string address, std::string service_ip) {
   for (const char* name : {"default", "kube-system", "kube-public", "kube-node-lease"}) {
     json::Value object = named(name);
     co_await create(core, "", "namespaces", std::move(object));
@@ -90,7 +92,7 @@ Task<> make_cluster_objects(Core& core, std::string address) {
   co_await create(core, "scheduling.k8s.io", "priorityclasses", std::move(cluster));
   const auto url = address.empty() ? std::nullopt : std::optional(http::parse_url(address));
   const std::int64_t port = url && *url ? (*url)->port : 6443;
-  json::Value own = service(port);
+  json::Value own = service(std::move(service_ip), port);
   co_await create_or_replace(core, "", "services", std::move(own));
   if (!url || !*url) co_return;
   json::Value found_at = slice((*url)->host, port);

@@ -7,6 +7,7 @@
 
 #include "kopper/json/yaml.h"
 #include "kopper/meta/base64.h"
+#include "kopper/plane/addresses.h"
 #include "kopper/plane/body.h"
 #include "kopper/plane/faults.h"
 #include "kopper/plane/sqlite_storage.h"
@@ -66,15 +67,20 @@ struct LocalServer::Impl {
   explicit Impl(LocalServerOptions o) : options(std::move(o)), listener(listen(options.port)) {
     const std::filesystem::path pki = options.data_dir.empty() ? std::filesystem::path() : options.data_dir / "pki";
     ca = kept(pki, "ca", [] { return rt::make_ca("kopper-ca"); });
-    serving = kept(pki, "serving", [&] {
+    const std::string service_ip = ServiceRange(options.plane.service_network).at(1);
+    const auto issue_serving = [&] {
       rt::CertificateSpec spec;
       spec.common_name = "kube-apiserver";
       spec.dns_names = {"localhost", "kubernetes", "kubernetes.default", "kubernetes.default.svc",
                         "kubernetes.default.svc.cluster.local"};
-      spec.ip_addresses = {"127.0.0.1", "10.96.0.1"};
+      spec.ip_addresses = {"127.0.0.1", service_ip};
       spec.client = false;
       return rt::issue(ca, spec);
-    });
+    };
+    serving = kept(pki, "serving", issue_serving);
+    // What was kept may be from a server with another range.
+    const auto ips = rt::inspect(serving.cert_pem).ip_addresses;
+    if (std::ranges::find(ips, service_ip) == ips.end()) serving = issue_serving();
     admin = kept(pki, "admin", [&] {
       rt::CertificateSpec spec;
       spec.common_name = "kopper-admin";

@@ -52,7 +52,8 @@ struct Plane::Webhooks {
 
 // They follow each other's changes through the state, and share one queue.
 struct Plane::Controllers {
-  Controllers(Core& core, bool all) : definitions(core, chores), addresses(core) {
+  Controllers(Core& core, bool all, const ServiceRange& services)
+      : definitions(core, chores), addresses(core, services) {
     if (!all) return;
     garbage.emplace(core, chores);
     namespaces.emplace(core, chores);
@@ -89,7 +90,8 @@ Plane::Plane(PlaneOptions options)
 Plane::~Plane() = default;
 
 Task<> Plane::start() {
-  controllers_ = std::make_unique<Controllers>(core_, options_.controllers);
+  const ServiceRange services(options_.service_network);
+  controllers_ = std::make_unique<Controllers>(core_, options_.controllers, services);
   co_await core_.state.load();
   controllers_->definitions.resume();
   controllers_->addresses.resume();
@@ -102,7 +104,7 @@ Task<> Plane::start() {
     controllers_->events.emplace(core_, "events", options_.event_ttl);
     controllers_->events->resume();
   }
-  co_await make_cluster_objects(core_, options_.auth.address);
+  co_await make_cluster_objects(core_, options_.auth.address, services.at(1));
   co_await auth_.start();
   core_.admission = &webhooks_->admission;  // a webhook that is away does not keep the server from starting
 }

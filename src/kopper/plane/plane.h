@@ -27,6 +27,7 @@ struct PlaneOptions {
   bool controllers = true;                                 // garbage collection and the end of namespaces
   std::string version = "v1.37.1";                         // what /version says, with +kopper; compat.h: older ones
   std::chrono::seconds event_ttl = std::chrono::hours(1);  // since it was last written an Event lasts; 0: for ever
+  std::string service_network = "10.96.0.0/16";            // where services get their addresses; the first is our own
 };
 
 // The local API server: answers what kube-apiserver would. A Handler, so that clients in the same process need no

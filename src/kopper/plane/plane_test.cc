@@ -3,13 +3,15 @@
 #include <fmt/format.h>
 #include <gtest/gtest.h>
 
+#include "kopper/plane/addresses.h"
+
 namespace kopper::plane {
 namespace {
 
 // A plane on a manual clock, asked without a network.
 class PlaneTest : public testing::Test {
  protected:
-  PlaneTest() { loop_.run(plane_.start()); }
+  explicit PlaneTest(PlaneOptions options = PlaneOptions()) : plane_(std::move(options)) { loop_.run(plane_.start()); }
 
   struct Answer {
     int status = 0;
@@ -50,6 +52,40 @@ TEST_F(PlaneTest, KeepsWhatItIsGiven) {
   EXPECT_EQ(ask("GET", std::string(kMaps) + "/a").body, made.body);
   EXPECT_EQ(ask("POST", kMaps, R"({"metadata":{"name":"a"}})").body.text("reason"), "AlreadyExists");
   EXPECT_EQ(ask("GET", std::string(kMaps) + "/b").body.text("message"), R"(configmaps "b" not found)");
+}
+
+// A cluster whose services are reached on this machine has them in 127.0.0.0/8.
+class LoopbackServices : public PlaneTest {
+ protected:
+  LoopbackServices() : PlaneTest({.service_network = "127.96.0.0/28"}) {}
+};
+
+TEST_F(LoopbackServices, GetAddressesOfTheirNetwork) {
+  const std::string path = "/api/v1/namespaces/default/services";
+  EXPECT_EQ(ask("GET", path + "/kubernetes").body["spec"].text("clusterIP"), "127.96.0.1");
+  const auto service = [&](int number, std::string_view address = "") {
+    return ask("POST", path,
+               fmt::format(R"({{"metadata":{{"name":"s{}"}},"spec":{{"clusterIP":"{}","ports":[{{"port":80}}]}}}})",
+                           number, address));
+  };
+  EXPECT_EQ(service(0, "10.96.0.9").status, 422);
+  EXPECT_EQ(service(0, "127.96.0.15").status, 422) << "the last one is for broadcasts";
+  for (int i = 0; i < 13; ++i) {
+    EXPECT_TRUE(service(i).body["spec"].text("clusterIP").starts_with("127.96.0.")) << i;
+  }
+}
+
+TEST(ServiceRange, IsANetwork) {
+  for (const char* bad :
+       {"", "10.96.0.0", "10.96.0.1/16", "10.96.0.0/33", "10.0.0.0/8", "a.b.c.d/16", "10.96.0.0/1x"}) {
+    EXPECT_THROW(ServiceRange{bad}, Error) << bad;
+  }
+  const ServiceRange range("10.96.0.0/16");
+  EXPECT_EQ(range.at(257), "10.96.1.1");
+  EXPECT_TRUE(range.holds("10.96.255.254"));
+  for (const char* outside : {"10.96.0.0", "10.96.255.255", "10.97.0.1", "10.96.0", "10.96.0.1.2", "::1"}) {
+    EXPECT_FALSE(range.holds(outside)) << outside;
+  }
 }
 
 TEST_F(PlaneTest, SecondWriterOfTheSameVersionIsRefused) {
