@@ -18,6 +18,7 @@
 #include "kopper/plane/namespaces.h"
 #include "kopper/plane/priority.h"
 #include "kopper/plane/save.h"
+#include "kopper/plane/streams/pod_streams.h"
 #include "kopper/plane/subresources.h"
 #include "kopper/plane/webhooks/admission_webhooks.h"
 #include "kopper/plane/webhooks/conversion_webhook.h"
@@ -75,7 +76,8 @@ Plane::Plane(PlaneOptions options)
       gate_(options_.gate != nullptr ? *options_.gate : auth_),
       discovery_(core_.catalog, options_.version),
       openapi_(core_.catalog, options_.version),
-      webhooks_(std::make_unique<Webhooks>(core_)) {
+      webhooks_(std::make_unique<Webhooks>(core_)),
+      pod_streams_(std::make_unique<PodStreams>(core_)) {
   converter_->set_webhook(&webhooks_->conversion);
   core_.converter = converter_.get();
   serve_subresources(*this);
@@ -85,6 +87,9 @@ Plane::Plane(PlaneOptions options)
   };
   if (minor_of(options_.version) < 22) serve("pods/ephemeralcontainers", old_ephemeral_containers);
   serve_reviews(*this, auth_);
+  serve("pods/log", [this](Core&, Call& call) { return pod_streams_->log(call); });
+  for (const char* path : {"pods/exec", "pods/attach", "pods/portforward"})
+    serve(path, [this](Core&, Call& call) { return pod_streams_->without_upgrade(call); });
 }
 
 Plane::~Plane() = default;
@@ -204,10 +209,34 @@ Task<http::Response> Plane::dispatch(Call& call) {
   throw method_not_allowed();
 }
 
-Task<std::unique_ptr<http::WebSocket>> Plane::connect(http::Request request, std::vector<std::string>) {
-  Error error(Code::Unsupported, "no pod of this cluster can be reached: " + request.target);
-  error.http_status = 501;
-  throw error;
+void Plane::set_pod_host(PodHost* host) { pod_streams_->set_host(host); }
+
+// Reaching into a pod is a creation, whatever the method: a WebSocket cannot be asked for but by GET.
+Task<Call> Plane::admitted(http::Request request) {
+  Call call;
+  call.info = request_info(request);
+  call.request = std::move(request);
+  repair_headers(call.request.headers);
+  call.user = co_await gate_.authenticate(call.request);
+  gate_.authorize(call);
+  call.resource = core_.catalog.find(call.info.group, call.info.version, call.info.resource);
+  if (!call.resource || !call.resource->has(call.info.subresource)) throw no_such_path();
+  if (call.info.verb != "create" && minor_of(options_.version) >= 35) {
+    call.info.verb = "create";
+    gate_.authorize(call);
+  }
+  co_return call;
+}
+
+Task<std::unique_ptr<http::WebSocket>> Plane::connect(http::Request request, std::vector<std::string> subprotocols) {
+  try {
+    const Call call = co_await admitted(std::move(request));
+    co_return pod_streams_->connect(call, subprotocols);
+  } catch (const Refusal& refusal) {
+    Error error(Code::Invalid, json::dump(refusal.status()));
+    error.http_status = refusal.code;
+    throw error;
+  }
 }
 
 }  // namespace kopper::plane

@@ -18,6 +18,8 @@
 namespace kopper::plane {
 
 class Conversions;
+class PodHost;
+class PodStreams;
 
 struct PlaneOptions {
   Storage* storage = nullptr;  // null: memory only. Outlives the plane
@@ -50,6 +52,9 @@ class Plane final : public http::Handler {
 
   Core& core() { return core_; }
 
+  // Who runs the pods, for their logs and for commands in them (pod_host.h). Null: nobody. Outlives the plane.
+  void set_pod_host(PodHost* host);
+
   // A subresource that is answered in its own way: "pods/eviction". `core` and `call` outlive the task.
   using Verb = std::function<Task<http::Response>(Core& core, Call& call)>;
   void serve(std::string subresource, Verb verb) { special_[std::move(subresource)] = std::move(verb); }
@@ -59,6 +64,7 @@ class Plane final : public http::Handler {
  private:
   struct Controllers;
   struct Webhooks;
+  Task<Call> admitted(http::Request request);
   Task<http::Response> dispatch(Call& call);
   Task<http::Response> dispatch_path(Call& call);
 
@@ -73,6 +79,7 @@ class Plane final : public http::Handler {
   std::map<std::string, Verb, std::less<>> pages_;
   std::unique_ptr<Webhooks> webhooks_;
   std::unique_ptr<Controllers> controllers_;
+  std::unique_ptr<PodStreams> pod_streams_;
 };
 
 }  // namespace kopper::plane

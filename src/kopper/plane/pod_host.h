@@ -19,8 +19,8 @@ enum class LogStream : std::uint8_t { All, Stdout, Stderr };
 
 // What `kubectl logs` asks for.
 struct LogOptions {
-  bool follow = false;  // until the container has ended and all was read
-  bool previous = false;
+  bool follow = false;    // until the container has ended and all was read
+  bool previous = false;  // the run before this one
   bool timestamps = false;
   LogStream stream = LogStream::All;
   std::optional<std::int64_t> tail_lines;
@@ -33,6 +33,7 @@ struct ContainerRef {
   Key pod;
   std::string uid;  // of the pod
   std::string name;
+  std::string run;  // log() only: the containerID, in the pod's status, of the run that is meant; may be empty
 };
 
 // Somebody at a container that runs already. Destroying it lets go; the container goes on.

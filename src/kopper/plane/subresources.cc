@@ -97,7 +97,7 @@ Task<http::Response> part_of_pod(Core& core, Call& call) {
   co_return answer(call, 200, saved.value);
 }
 
-// What needs a node that runs the pod. Nobody runs pods here yet.
+// No pod can be reached through the server yet.
 Task<http::Response> on_node(Core& core, Call& call) {
   const StoredRef pod = found(core, call);
   if (pod->value()["spec"].text("nodeName").empty())
@@ -152,8 +152,7 @@ void serve_subresources(Plane& plane) {
   plane.serve("pods/eviction", evict);
   plane.serve("namespaces/finalize", finalize);
   for (const char* path : {"pods/ephemeralcontainers", "pods/resize"}) plane.serve(path, part_of_pod);
-  for (const char* path : {"pods/log", "pods/exec", "pods/attach", "pods/portforward", "pods/proxy"})
-    plane.serve(path, on_node);
+  plane.serve("pods/proxy", on_node);
 }
 
 }  // namespace kopper::plane
