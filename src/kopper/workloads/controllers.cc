@@ -3,6 +3,7 @@
 #include <filesystem>
 #include <utility>
 
+#include "kopper/workloads/daemon_set.h"
 #include "kopper/workloads/deployment.h"
 #include "kopper/workloads/disruption_budget.h"
 #include "kopper/workloads/endpoints.h"
@@ -15,6 +16,7 @@ namespace kopper::workloads {
 
 std::vector<runtime::ControllerSpec> controllers(const std::string& state_dir) {
   std::vector<runtime::ControllerSpec> all;
+  all.push_back(daemon_set());
   all.push_back(deployment());
   all.push_back(endpoints());
   all.push_back(disruption_budget());

@@ -67,6 +67,8 @@ bool matches(const NodeSelectorTerm& term, const Node& node) {
          });
 }
 
+}  // namespace
+
 bool node_selected(const Pod& pod, const Node& node) {
   for (const auto& [key, value] : pod.spec.nodeSelector) {
     if (label(node, key) != value) return false;
@@ -83,6 +85,8 @@ bool tolerates(const Toleration& toleration, const Taint& taint) {
   if (toleration.key != taint.key) return false;
   return toleration.operator_ == "Exists" || toleration.value == taint.value;
 }
+
+namespace {
 
 bool taints_tolerated(const Pod& pod, const Node& node) {
   return std::ranges::all_of(node.spec.taints, [&](const Taint& taint) {

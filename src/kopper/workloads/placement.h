@@ -18,6 +18,10 @@ using Resources = std::map<std::string, api::Quantity>;
 // What the pod asks for: the sum of its containers, or the largest init container where that is more; and its overhead.
 Resources requests_of(const api::corev1::Pod& pod);
 
+// The pod's nodeSelector and required node affinity allow the node.
+bool node_selected(const api::corev1::Pod& pod, const api::corev1::Node& node);
+bool tolerates(const api::corev1::Toleration& toleration, const api::corev1::Taint& taint);
+
 struct Placement {
   std::string node;    // "": none fits
   std::string reason;  // then: "0/3 nodes are available: 1 Insufficient cpu, 2 node(s) were unschedulable."
