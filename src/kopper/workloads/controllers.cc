@@ -10,11 +10,12 @@
 #include "kopper/workloads/local_path.h"
 #include "kopper/workloads/replica_set.h"
 #include "kopper/workloads/scheduler.h"
+#include "kopper/workloads/service_proxy.h"
 #include "kopper/workloads/stateful_set.h"
 
 namespace kopper::workloads {
 
-std::vector<runtime::ControllerSpec> controllers(const std::string& state_dir) {
+std::vector<runtime::ControllerSpec> controllers(const std::string& state_dir, Forwarder* forwarder) {
   std::vector<runtime::ControllerSpec> all;
   all.push_back(daemon_set());
   all.push_back(deployment());
@@ -23,6 +24,7 @@ std::vector<runtime::ControllerSpec> controllers(const std::string& state_dir) {
   all.push_back(replica_set());
   all.push_back(scheduler());
   all.push_back(stateful_set());
+  if (forwarder != nullptr) all.push_back(service_proxy(*forwarder));
   for (auto& one : local_path(std::filesystem::path(state_dir) / "volumes")) all.push_back(std::move(one));
   return all;
 }
