@@ -74,6 +74,31 @@ set(CMAKE_FIND_LIBRARY_SUFFIXES ${shared_suffixes})
 pkg_check_modules(re2 REQUIRED IMPORTED_TARGET re2)
 pkg_check_modules(sqlite REQUIRED IMPORTED_TARGET sqlite3)
 
+# Puts a file into a library: kopper::embedded::<symbol>(), to be declared where it is used. `file` may be
+# $<TARGET_FILE:…> of a target named in DEPENDS.
+function(kopper_embed library symbol file)
+  cmake_parse_arguments(arg "" "" "DEPENDS" ${ARGN})
+  set(source ${CMAKE_CURRENT_BINARY_DIR}/embedded_${symbol}.cc)
+  file(GENERATE OUTPUT ${source} CONTENT "#include <cstddef>
+#include <string_view>
+__asm__(\".section .rodata,\\\"a\\\"\\n.global kopper_${symbol}_begin\\nkopper_${symbol}_begin:\\n.incbin \\\"${file}\\\"\\n\"
+        \".global kopper_${symbol}_end\\nkopper_${symbol}_end:\\n.byte 0\\n.previous\\n\");
+extern \"C\" const char kopper_${symbol}_begin[];
+extern \"C\" const char kopper_${symbol}_end[];
+namespace kopper::embedded {
+std::string_view ${symbol}();
+std::string_view ${symbol}() {
+  return {kopper_${symbol}_begin, static_cast<std::size_t>(kopper_${symbol}_end - kopper_${symbol}_begin)};
+}
+}  // namespace kopper::embedded
+")
+  target_sources(${library} PRIVATE ${source})
+  set_source_files_properties(${source} PROPERTIES GENERATED ON OBJECT_DEPENDS "${file}")
+  if(arg_DEPENDS)
+    add_dependencies(${library} ${arg_DEPENDS})
+  endif()
+endfunction()
+
 function(kopper_test name)
   cmake_parse_arguments(arg "" "" "SOURCES;DEPS;LIBS;LABELS" ${ARGN})
   if(NOT BUILD_TESTING)

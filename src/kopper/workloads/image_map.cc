@@ -1,5 +1,6 @@
 #include "kopper/workloads/image_map.h"
 
+#include <algorithm>
 #include <ranges>
 #include <utility>
 
@@ -19,6 +20,11 @@ bool matches(std::string_view rule, std::string_view name) {
 // A first part with a dot or a port, or localhost, is a registry.
 bool is_registry(std::string_view part) {
   return part == "localhost" || part.find('.') != part.npos || part.find(':') != part.npos;
+}
+
+// Neither an option nor a file of settings.
+bool names_program(std::string_view word) {
+  return !word.starts_with('-') && !word.ends_with(".conf") && !word.ends_with(".cnf");
 }
 
 std::vector<std::string> texts(const json::Value& value, std::string_view field) {
@@ -48,11 +54,27 @@ std::string_view image_name(std::string_view image) {
 
 ImageMap ImageMap::defaults() {
   ImageMap map;
-  map.add("redis", {{"redis-server"}, {}, "redis-server", "redis-server"});
-  map.add("memcached", {{"memcached"}, {}, "memcached", "memcached"});
-  map.add("mariadb", {{"mariadbd"}, {}, "mariadbd", "mariadb-server"});
-  map.add("mysql", {{"mariadbd"}, {}, "mariadbd", "mariadb-server"});
-  map.add("nginx", {{"nginx"}, {"-g", "daemon off;"}, "nginx", "nginx-light"});
+  // What images bring besides the program: the user, the folder of its data, what their start scripts do.
+  ImageProgram redis{{"redis-server"}, {}, "redis-server", "redis-server"};
+  redis.user = 999;
+  redis.directory = "/data";
+  redis.entrypoint_optional = true;
+  redis.settings = {"--protected-mode", "no"};
+  map.add("redis", redis);
+  ImageProgram memcached{{"memcached"}, {}, "memcached", "memcached"};
+  memcached.user = 11211;
+  memcached.entrypoint_optional = true;
+  map.add("memcached", memcached);
+  ImageProgram mariadb{{"mariadbd"}, {}, "mariadbd", "mariadb-server"};
+  mariadb.user = 999;
+  mariadb.entrypoint_optional = true;
+  mariadb.directories = {"/var/lib/mysql", "/run/mysqld"};
+  map.add("mariadb", mariadb);
+  map.add("mysql", mariadb);
+  ImageProgram nginx{{}, {"nginx", "-g", "daemon off;"}, "nginx", "nginx-light"};
+  nginx.stop_signal = "SIGQUIT";
+  nginx.directories = {"/var/log/nginx", "/var/lib/nginx", "/var/cache/nginx"};
+  map.add("nginx", nginx);
   map.add("busybox", {{}, {"sh"}, "busybox", "busybox"});
   for (const auto* shell : {"alpine", "debian", "ubuntu", "bash"}) map.add(shell, {{}, {"sh"}, "sh", "dash"});
   return map;
@@ -73,6 +95,9 @@ void ImageMap::add(const json::Value& file) {
     program.arguments = texts(image["arguments"], field + ".arguments");
     program.program = image.text("program");
     program.package = image.text("package");
+    program.directory = image.text("directory");
+    program.stop_signal = image.text("stopSignal");
+    if (const auto* user = image["user"].as_int()) program.user = *user;
     if (program.program.empty() && !program.entrypoint.empty()) program.program = program.entrypoint[0];
     if (program.program.empty()) throw Error(Code::Invalid, field + ".program: is needed without an entrypoint");
     add(name, std::move(program));
@@ -119,12 +144,17 @@ std::vector<std::string> command_line(const ImageProgram& image, const std::vect
   const auto append = [&](const std::vector<std::string>& words) {
     for (const auto& word : words) out.push_back(expand(word, variable));
   };
-  append(command.empty() ? image.entrypoint : command);
+  const bool own_program = command.empty() && image.entrypoint_optional && !args.empty() && names_program(args[0]);
+  if (!own_program) append(command.empty() ? image.entrypoint : command);
   // A command of its own makes the image's arguments meaningless.
   if (!args.empty()) {
     append(args);
   } else if (command.empty()) {
     append(image.arguments);
+  }
+  const bool runs_it = !out.empty() && out[0].substr(out[0].rfind('/') + 1) == image.program;
+  if (runs_it && !image.settings.empty() && std::ranges::find(out, image.settings[0]) == out.end()) {
+    append(image.settings);
   }
   return out;
 }

@@ -1,5 +1,6 @@
 #pragma once
 
+#include <cstdint>
 #include <functional>
 #include <optional>
 #include <string>
@@ -12,10 +13,17 @@ namespace kopper::workloads {
 
 // What of this machine stands for an image.
 struct ImageProgram {
-  std::vector<std::string> entrypoint;  // what the image would run; a container's `command` replaces it
-  std::vector<std::string> arguments;   // the same for `args`
-  std::string program;                  // must be there for the image to run: a name on PATH, or a path
-  std::string package;                  // of Debian that has it, for who has not
+  std::vector<std::string> entrypoint;   // what the image would run; a container's `command` replaces it
+  std::vector<std::string> arguments;    // the same for `args`
+  std::string program;                   // must be there for the image to run: a name on PATH, or a path
+  std::string package;                   // of Debian that has it, for who has not
+  std::int64_t user = 0;                 // whom it runs as, unless the pod says
+  std::string directory;                 // where it starts, unless the pod says; it can write there
+  std::vector<std::string> directories;  // more that it can write to
+  // The entrypoint is left out when the arguments name a program themselves, as images with a start script do.
+  bool entrypoint_optional = false;
+  std::vector<std::string> settings;  // put behind the program's own arguments, unless they are there
+  std::string stop_signal;            // "": SIGTERM
 };
 
 // The name of an image without registry, tag and digest: "docker.io/library/redis:7@sha256:…" is "redis",

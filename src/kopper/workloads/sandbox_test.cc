@@ -1,5 +1,6 @@
 #include "kopper/workloads/sandbox.h"
 
+#include <array>
 #include <filesystem>
 
 #include <gmock/gmock.h>
@@ -8,13 +9,13 @@
 
 #include "kopper/rt/file.h"
 #include "kopper/rt/loop.h"
+#include "kopper/rt/pids.h"
 #include "kopper/rt/process.h"
 
 namespace kopper::workloads {
 namespace {
 
 using ::testing::HasSubstr;
-using ::testing::Not;
 
 struct Sandboxed : ::testing::Test {
   Sandboxed() : folder(std::filesystem::temp_directory_path() / ("kopper-sandbox-" + std::to_string(::getpid()))) {
@@ -30,6 +31,7 @@ struct Sandboxed : ::testing::Test {
     sandbox.argv = {"sh", "-c", std::move(script)};
     rt::ProcessSpec spec;
     spec.argv = bubblewrap(sandbox);
+    spec.clear_env = true;
     rt::Loop loop;
     return loop.run(rt::run_process(spec));
   }
@@ -45,9 +47,8 @@ TEST_F(Sandboxed, HasItsOwnNameEnvironmentAndHosts) {
 }
 
 TEST_F(Sandboxed, SeesOnlyItsOwnProcessesAndFiles) {
-  const auto result = sh("ls /proc | grep -c '^[0-9]'; ls /; ls /home /root 2>&1");
-  EXPECT_THAT(result.out, Not(HasSubstr("\nroot\n")));
-  EXPECT_THAT(result.out, HasSubstr("No such file"));
+  const auto result = sh("ls /proc | grep -c '^[0-9]'; ls -A /home /root; ls /etc/shadow || echo hidden");
+  EXPECT_THAT(result.out, HasSubstr("/home:\n\n/root:\nhidden\n"));
   EXPECT_LT(std::atoi(result.out.c_str()), 10);
 }
 
@@ -66,6 +67,35 @@ TEST_F(Sandboxed, WritesToItsVolumesOnly) {
   EXPECT_EQ(result.out, "from outsiderefused\nrefused\n") << result.err;
   EXPECT_EQ(rt::read_file((data / "file").string()), "kept\n");
   EXPECT_EQ(rt::read_file((config / "a").string()), "from outside");
+}
+
+TEST_F(Sandboxed, MakesPlacesForVolumesInFoldersOfTheMachine) {
+  const auto data = folder / "data";
+  std::filesystem::create_directories(data);
+  rt::write_file_atomic(data / "a", "mounted");
+  sandbox.mounts = {{data, "/usr/local/etc/of-this-test", true}, {data, "/etc/ssl/of-this-test", true}};
+  const auto result =
+      sh("cat /usr/local/etc/of-this-test/a /etc/ssl/of-this-test/a; ls /usr/bin/env /etc/ssl/certs > /dev/null");
+  EXPECT_EQ(result.out, "mountedmounted") << result.err;
+  EXPECT_EQ(result.status.code, 0) << result.err;
+}
+
+TEST_F(Sandboxed, CommandsJoinIt) {
+  sandbox.argv = {"sh", "-c", "echo mine > /tmp/file; echo ready; sleep 60"};
+  sandbox.user = 999;
+  sandbox.env.clear();
+  rt::Loop loop;
+  rt::ProcessSpec spec;
+  spec.argv = bubblewrap(sandbox);
+  spec.stdio = rt::Stdio::Pipes;
+  rt::Process process(spec);
+  std::array<char, 6> ready{};
+  loop.run(rt::read_exactly(process.output(), ready));
+  rt::ProcessSpec command;
+  command.argv =
+      enter_sandbox(sandbox, rt::children_of(process.pid()).at(0), {"sh", "-c", "id -u; cat /tmp/file; hostname"});
+  const auto result = loop.run(rt::run_process(command));
+  EXPECT_EQ(result.out, "999\nmine\nredis-0\n") << result.err;
 }
 
 TEST_F(Sandboxed, ExitCodesComeThrough) {
