@@ -14,7 +14,8 @@ help: ## this list
 
 .PHONY: run build
 run: build ## build, then a local cluster with the operators and their samples on it, until Ctrl-C
-	@tools/demo
+	@tools/deps run
+	@build/bin/kopper up --demo
 build: ## the programs, optimised, in build/bin/
 	@tools/deps build
 	$(call configure,release)
@@ -22,12 +23,12 @@ build: ## the programs, optimised, in build/bin/
 
 .PHONY: test test-real test-peers soak tsan coverage
 test: ## every hermetic test, under ASan and UBSan
-	@tools/deps build test
+	@tools/deps build run test
 	$(call configure,dev)
 	$(call build,dev)
 	@ctest --preset dev
 test-real: ## the suites against a real kube-apiserver and etcd
-	@tools/deps build test real
+	@tools/deps build run test real
 	@tools/real-apiserver build >/dev/null
 	@tools/real-apiserver build --version 1.20 >/dev/null
 	@bench/peers/run --build --peers go
@@ -35,24 +36,24 @@ test-real: ## the suites against a real kube-apiserver and etcd
 	$(call build,dev)
 	@ctest --preset real --parallel 1
 test-peers: ## the Memcached operators on controller-runtime and kube-rs, on kopper cluster (Rust: minutes, once)
-	@tools/deps build test real
+	@tools/deps build run test real
 	@bench/peers/run --build --peers go,rust
 	$(call configure,dev)
 	@cmake --build --preset dev -j$(JOBS) --target peers_test kopper
 	@ctest --test-dir build/dev -L peers -R on_kopper --output-on-failure
 soak: ## 30 minutes of random life and faults against a real server (SECONDS_OF_SOAK=n)
-	@tools/deps build test real
+	@tools/deps build run test real
 	@tools/real-apiserver build >/dev/null
 	@cmake --preset release -B build/soak -DBUILD_TESTING=ON -DCMAKE_RUNTIME_OUTPUT_DIRECTORY= >/dev/null
 	@cmake --build build/soak --target real_soak_test
 	KOPPER_SOAK_SECONDS=$(or $(SECONDS_OF_SOAK),1800) build/soak/tests/real/real_soak_test
 tsan: ## the hermetic tests under ThreadSanitizer
-	@tools/deps build test
+	@tools/deps build run test
 	$(call configure,tsan)
 	$(call build,tsan)
 	@ctest --preset tsan
 coverage: ## line and branch coverage of the hermetic tests
-	@tools/deps build test coverage
+	@tools/deps build run test coverage
 	$(call configure,coverage)
 	$(call build,coverage)
 	@ctest --preset coverage
@@ -67,10 +68,10 @@ manifests: build ## deploy/operator-manager.yaml: all that a cluster needs to ru
 
 .PHONY: check tidy format
 check: ## format, layers, headers, coroutine lint, tidy of what changed: what a change must pass
-	@tools/deps build test check
+	@tools/deps build run test check
 	@tools/check
 tidy: ## clang-tidy over the whole tree
-	@tools/deps build test check
+	@tools/deps build run test check
 	@tools/check --tidy-all
 format: ## clang-format in place
 	@tools/deps check

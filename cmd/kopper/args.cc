@@ -125,6 +125,35 @@ CLI::App* add_cluster(CLI::App& app, Args& args) {
   return verb;
 }
 
+CLI::App* add_up(CLI::App& app, Args& args) {
+  auto* verb = app.add_subcommand(
+      "up", "Run a local cluster whose pods are programs of this machine, with Kopper's operators, until stopped");
+  verb->add_flag("--demo", args.demo, "Apply the operators' samples and show how they become ready");
+  verb->add_option("--operators", args.operators, "Which ones to run, separated by commas (default: all)")
+      ->delimiter(',');
+  verb->add_option("--nodes", args.nodes, "How many logical nodes")->check(CLI::Range(1, 100))->capture_default_str();
+  verb->add_option("--data-dir", args.data_dir,
+                   "Keep objects, keys and volumes in this folder, and go on from there (default: nothing is kept)");
+  verb->add_flag("--until-ready", args.until_ready,
+                 "End with 0 when all custom resources are ready; with 3 after --timeout, naming what is not");
+  verb->add_option_function<std::string>(
+          "--timeout",
+          [&args](const std::string& text) {
+            const auto read = parse_duration(text);
+            if (!read) throw CLI::ValidationError("--timeout", "say 90s, 5m or 1h30m");
+            args.up_timeout = *read;
+          },
+          "How long to wait for them (default: 2m)")
+      ->type_name("DURATION");
+  verb->add_option("--port", args.port, "Port of the API server on 127.0.0.1 (default: one that is free)");
+  verb->add_option("--image-map", args.image_map,
+                   "A file that says which programs images stand for: images: [{name, entrypoint, program, package}]")
+      ->check(CLI::ExistingFile.description(""));
+  verb->add_option("--allow-host-path", args.host_paths, "A folder that pods may mount, read-only (repeatable)");
+  verb->footer("--kubeconfig names the file to write (mode 0600; default: kopper.kubeconfig)");
+  return verb;
+}
+
 CLI::App* add_version(CLI::App& app, Args& args) {
   auto* verb = app.add_subcommand("version", "Show the version of kopper and of the cluster");
   verb->add_flag("--client", args.client_only, "Only kopper's own");
@@ -142,12 +171,15 @@ Parsed parse_args(int argc, char** argv) {
   add_connection(app, args);
   app.get_formatter()->column_width(34);
   app.footer("Exit codes: 0 ok, 1 failure, 2 usage, 3 time-out, 4 conflict, 5 invalid input, 6 cluster unreachable");
-  const std::pair<CLI::App*, Verb> verbs[] = {
-      {add_get(app, args), Verb::Get},         {add_apply(app, args), Verb::Apply},
-      {add_delete(app, args), Verb::Delete},   {add_watch(app, args), Verb::Watch},
-      {add_version(app, args), Verb::Version}, {add_cluster(app, args), Verb::Cluster}};
+  const std::pair<CLI::App*, Verb> verbs[] = {{add_get(app, args), Verb::Get},
+                                              {add_apply(app, args), Verb::Apply},
+                                              {add_delete(app, args), Verb::Delete},
+                                              {add_watch(app, args), Verb::Watch},
+                                              {add_version(app, args), Verb::Version},
+                                              {add_cluster(app, args), Verb::Cluster},
+                                              {add_up(app, args), Verb::Up}};
   for (const auto& [app_verb, verb] : verbs)
-    if (verb != Verb::Cluster) app_verb->footer("Options of every verb: kopper --help");
+    if (verb != Verb::Cluster && verb != Verb::Up) app_verb->footer("Options of every verb: kopper --help");
   try {
     app.parse(argc, argv);
   } catch (const CLI::ParseError& error) {

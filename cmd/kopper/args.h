@@ -8,7 +8,7 @@
 
 namespace kopper::cmd {
 
-enum class Verb : std::uint8_t { Get, Apply, Delete, Watch, Version, Cluster };
+enum class Verb : std::uint8_t { Get, Apply, Delete, Watch, Version, Cluster, Up };
 enum class Output : std::uint8_t { Table, Wide, Json, Yaml, Name };
 
 // What a command line asks for. Fields that a verb has no flag for keep their defaults.
@@ -50,6 +50,14 @@ struct Args {
   std::string version_compat;  // "1.20"; empty: the newest
   std::chrono::seconds event_ttl{3600};
   bool debug_faults = false;
+  // The living one.
+  bool demo = false;
+  bool until_ready = false;
+  std::chrono::seconds up_timeout{120};
+  std::vector<std::string> operators;  // none: all
+  std::size_t nodes = 1;
+  std::string image_map;                // a file
+  std::vector<std::string> host_paths;  // what pods may see of the machine
 
   bool initial = true;  // watch: show what is there first
 };

@@ -18,6 +18,7 @@ namespace {
 int run(const Args& args) {
   rt::Loop loop;
   if (args.verb == Verb::Cluster) return loop.run(run_cluster(&args));
+  if (args.verb == Verb::Up) return loop.run(run_up(&args));
   std::optional<Session> session;
   if (!args.client_only) session.emplace(args);
   Session* const cluster = session ? &*session : nullptr;
@@ -27,7 +28,8 @@ int run(const Args& args) {
     case Verb::Delete: return loop.run(run_delete(cluster, &args));
     case Verb::Watch: return loop.run(run_watch(cluster, &args));
     case Verb::Version: return loop.run(run_version(cluster, &args));
-    case Verb::Cluster: break;
+    case Verb::Cluster:
+    case Verb::Up: break;
   }
   return 2;
 }

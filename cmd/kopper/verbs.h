@@ -14,5 +14,6 @@ Task<int> run_delete(Session* session, const Args* args);
 Task<int> run_watch(Session* session, const Args* args);
 Task<int> run_version(Session* session, const Args* args);  // `session` is null with --client
 Task<int> run_cluster(const Args* args);
+Task<int> run_up(const Args* args);
 
 }  // namespace kopper::cmd

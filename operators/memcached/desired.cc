@@ -15,7 +15,7 @@ kopper::Deployment desired(const Memcached& mc) {
                .template_ = {.metadata = {.labels = labels},
                              .spec = {.containers = {{.name = "memcached",
                                                       .image = mc.spec.image,
-                                                      .command = {"memcached", "-m=64", "-o", "modern", "-v"},
+                                                      .command = {"memcached", "-m", "64", "-o", "modern", "-v"},
                                                       .ports = {{.name = "memcached", .containerPort = 11211}}}}}}}};
 }
 

@@ -37,7 +37,7 @@ TEST(Memcached, DesiredDeploymentSelectsItsOwnPodsOnly) {
   EXPECT_EQ(deployment.spec.selector.matchLabels, deployment.spec.template_.metadata.labels);
   EXPECT_NE(deployment.spec.selector.matchLabels, desired(other).spec.selector.matchLabels);
   EXPECT_EQ(deployment.spec.template_.spec.containers.at(0).command,
-            (std::vector<std::string>{"memcached", "-m=64", "-o", "modern", "-v"}));
+            (std::vector<std::string>{"memcached", "-m", "64", "-o", "modern", "-v"}));
 }
 
 TEST(Memcached, NodesAreSortedAndWithoutThoseThatGo) {

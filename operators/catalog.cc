@@ -1,0 +1,24 @@
+#include "operators/catalog.h"
+
+#include "operators/memcached/types.h"
+#include "operators/podbugger/types.h"
+#include "operators/podset/types.h"
+
+namespace kopper::embedded {
+std::string_view memcached_sample();
+std::string_view podbugger_sample();
+std::string_view podset_sample();
+}  // namespace kopper::embedded
+
+namespace operators {
+
+std::vector<Entry> catalog() {
+  namespace samples = kopper::embedded;
+  std::vector<Entry> all;
+  all.push_back({"memcached", memcached::memcached(), samples::memcached_sample()});
+  all.push_back({"podbuggertool", podbugger::podbugger(), samples::podbugger_sample()});
+  all.push_back({"podset", podset::podset(), samples::podset_sample()});
+  return all;
+}
+
+}  // namespace operators
