@@ -7,6 +7,7 @@
 #include "kopper/workloads/deployment.h"
 #include "kopper/workloads/disruption_budget.h"
 #include "kopper/workloads/endpoints.h"
+#include "kopper/workloads/job.h"
 #include "kopper/workloads/local_path.h"
 #include "kopper/workloads/replica_set.h"
 #include "kopper/workloads/scheduler.h"
@@ -26,6 +27,7 @@ std::vector<runtime::ControllerSpec> controllers(const std::string& state_dir, F
   all.push_back(stateful_set());
   if (forwarder != nullptr) all.push_back(service_proxy(*forwarder));
   for (auto& one : local_path(std::filesystem::path(state_dir) / "volumes")) all.push_back(std::move(one));
+  for (auto& one : job()) all.push_back(std::move(one));
   return all;
 }
 
