@@ -12,6 +12,7 @@
 #include "kopper/client/raw_api.h"
 #include "kopper/json/value.h"
 #include "kopper/rt/file.h"
+#include "kopper/workloads/hosts.h"
 
 namespace kopper::workloads {
 
@@ -23,6 +24,7 @@ using api::corev1::Pod;
 using api::corev1::PodCondition;
 using api::corev1::Secret;
 using api::corev1::Service;
+using api::discoveryv1::EndpointSlice;
 using runtime::Next;
 using namespace std::chrono_literals;
 using KubeNode = api::corev1::Node;
@@ -202,12 +204,17 @@ std::vector<runtime::ControllerSpec> Node::controllers() {
                       refresh();
                       return std::vector<Key>();
                     })
+                    .watches<EndpointSlice>([this](const EndpointSlice&) {
+                      refresh();
+                      return std::vector<Key>();
+                    })
                     .may<Pod>({"delete", "patch"})
                     .reconcile([this](Self self) { return reconcile(std::move(self)); }));
   return out;
 }
 
 void Node::refresh() {
+  service_hosts_.clear();
   if (!std::exchange(refreshing_, true)) scope_.spawn(refresh_later());
 }
 
@@ -274,10 +281,17 @@ PodHome Node::home_of(const Self& self, std::string ip) {
   return home;
 }
 
-std::string Node::hosts_of(const Key& key) const {
+std::string Node::hosts_of(const Key& key) {
   const auto* run = find(key);
-  if (run == nullptr) return "";
-  return fmt::format("127.0.0.1 localhost\n{} {}\n", run->facts().ip, pod_hostname(run->pod()));
+  if (run == nullptr || cluster_ == nullptr) return "";
+  auto known = service_hosts_.find(key.namespace_);
+  if (known == service_hosts_.end()) {
+    const cache::Filter all;
+    auto lines = service_hosts(key.namespace_, cluster_->cache.reader<Service>().list(all),
+                               cluster_->cache.reader<EndpointSlice>().list(all));
+    known = service_hosts_.emplace(key.namespace_, std::move(lines)).first;
+  }
+  return pod_hosts(run->pod(), run->facts(), known->second);
 }
 
 void Node::start(const Self& self) {

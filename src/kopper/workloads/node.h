@@ -54,7 +54,7 @@ class Node {
   void gone(const Key& key);
   Task<> bury(std::unique_ptr<PodRun> run);
   std::string take_address(const std::string& node, const std::string& wanted);
-  std::string hosts_of(const Key& key) const;
+  std::string hosts_of(const Key& key);
   void refresh();
   Task<> refresh_later();
 
@@ -66,6 +66,7 @@ class Node {
   std::map<Key, std::unique_ptr<PodRun>> runs_;
   std::set<std::string> addresses_;
   std::uint32_t next_address_ = 1;
+  std::map<std::string, std::string> service_hosts_;  // lines of hosts files, by namespace; gone when they changed
   bool stopping_ = false;
   bool refreshing_ = false;
   std::shared_ptr<rt::Channel<runtime::Request>> changes_;
