@@ -129,6 +129,36 @@ Task<> let_it_send(rt::Stream* stream) {
   }
 }
 
+// One direction of an upgraded connection. When the client is gone, all is over.
+Task<> take_in(rt::Stream* client, rt::Stream* inner, std::string first, rt::Scope* scope) {
+  std::string buffer(kMaxWrite, '\0');
+  try {
+    co_await inner->write(first);
+    for (;;) {
+      const std::size_t size = co_await client->read(buffer);
+      if (size == 0) break;
+      co_await inner->write(std::string_view(buffer).substr(0, size));
+    }
+  } catch (const Error&) {
+    // the same
+  }
+  scope->cancel();
+}
+
+Task<> give_out(rt::Stream* inner, rt::Stream* client, rt::Scope* scope) {
+  std::string buffer(kMaxWrite, '\0');
+  try {
+    for (;;) {
+      const std::size_t size = co_await inner->read(buffer);
+      if (size == 0) break;
+      co_await client->write(std::string_view(buffer).substr(0, size));
+    }
+  } catch (const Error&) {
+    // the same
+  }
+  scope->cancel();
+}
+
 }  // namespace
 
 Server::Server(rt::Listener listener, Handler& handler, ServerOptions options)
@@ -279,6 +309,11 @@ Task<> Server::serve_h1(Connection* connection, std::unique_ptr<rt::Stream> stre
       co_await serving;
       co_return;
     }
+    if (options_.upgrade && wants_upgrade(request, options_.upgrade_to)) {
+      auto serving = serve_upgrade(std::move(stream), reader.take_rest(), std::move(request));
+      co_await serving;
+      co_return;
+    }
     Held held(intake_);
     try {
       if (request.headers.get("expect")) co_await stream->write("HTTP/1.1 100 Continue\r\n\r\n");
@@ -313,18 +348,54 @@ Task<> Server::serve_websocket(std::unique_ptr<rt::Stream> stream, std::string r
     refused = error;
   }
   if (refused) {
-    Exchange exchange;
-    exchange.keep_alive = false;
-    exchange.patience = options_.h2.stall_timeout;
-    auto writing = write_response(stream.get(), detail::refusal(*refused), &exchange);
-    co_await writing;
-    co_await stream->shutdown();
+    auto refusing = refuse(std::move(stream), std::move(*refused));
+    co_await refusing;
     co_return;
   }
   auto accepting = websocket_accept(std::move(stream), std::move(rest), std::move(request),
                                     std::string(inner->subprotocol()), options_.websocket);
   const auto outer = co_await rt::timeout(options_.header_timeout, std::move(accepting));
   co_await websocket_bridge(*outer, *inner);
+}
+
+// Before an upgrade.
+Task<> Server::refuse(std::unique_ptr<rt::Stream> stream, Error error) {
+  Exchange exchange;
+  exchange.keep_alive = false;
+  exchange.patience = options_.h2.stall_timeout;
+  auto writing = write_response(stream.get(), detail::refusal(error), &exchange);
+  co_await writing;
+  co_await stream->shutdown();
+}
+
+Task<> Server::serve_upgrade(std::unique_ptr<rt::Stream> stream, std::string rest, Request request) {
+  Upgraded upgraded;
+  std::optional<Error> refused;
+  try {
+    auto upgrading = options_.upgrade(std::move(request));
+    upgraded = co_await upgrading;
+  } catch (const Error& error) {
+    refused = error;
+  }
+  if (refused) {
+    auto refusing = refuse(std::move(stream), std::move(*refused));
+    co_await refusing;
+    co_return;
+  }
+  std::string head =
+      fmt::format("HTTP/1.1 101 Switching Protocols\r\nConnection: Upgrade\r\nUpgrade: {}\r\n", options_.upgrade_to);
+  for (const auto& [name, value] : upgraded.headers) head += fmt::format("{}: {}\r\n", name, value);
+  head += "\r\n";
+  co_await write(stream.get(), head, options_.h2.stall_timeout);
+  {
+    rt::Scope scope;
+    scope.spawn(take_in(stream.get(), upgraded.stream.get(), std::move(rest), &scope));
+    scope.spawn(give_out(upgraded.stream.get(), stream.get(), &scope));
+    co_await scope.join();
+  }
+  upgraded.stream->close();
+  co_await rt::timeout(options_.header_timeout, stream->shutdown());
+  co_await rt::timeout(options_.header_timeout, let_it_send(stream.get()));
 }
 
 Task<> Server::stop(rt::Duration grace) {

@@ -5,10 +5,13 @@
 #include <cstdint>
 #include <functional>
 #include <list>
+#include <string>
 
+#include "kopper/base/error.h"
 #include "kopper/http/detail/signal.h"
 #include "kopper/http/h2_session.h"
 #include "kopper/http/handler.h"
+#include "kopper/http/upgrade.h"
 #include "kopper/http/websocket.h"
 #include "kopper/rt/loop.h"
 #include "kopper/rt/scope.h"
@@ -30,6 +33,10 @@ struct ServerOptions {
   std::size_t max_bodies = std::size_t{256} << 20U;        // Intake::limit
   std::function<Response(int status)> refusal;             // Intake::refusal
   WebSocketOptions websocket;
+  // Who takes over connections of HTTP/1.1 that ask for `upgrade_to`, "SPDY/3.1"; refuses by an Error as a Handler
+  // does. None: they are answered as if they had not asked.
+  std::string upgrade_to;
+  std::function<Task<Upgraded>(Request request)> upgrade;
 };
 
 // Serves a Handler on a listener from construction on. HTTP/2 and HTTP/1.1 over TLS, HTTP/1.1 without; WebSockets over
@@ -69,6 +76,8 @@ class Server {
   Task<> refuse(std::unique_ptr<rt::Stream> stream, int status);
   void close_longest_idle();
   void becomes_idle(Connection& connection);
+  Task<> serve_upgrade(std::unique_ptr<rt::Stream> stream, std::string rest, Request request);
+  Task<> refuse(std::unique_ptr<rt::Stream> stream, Error error);
   Task<> serve_websocket(std::unique_ptr<rt::Stream> stream, std::string rest, Request request);
 
   // constant after construction

@@ -484,6 +484,45 @@ TEST_F(ServerTest, AWatchKeepsItsConnection) {
   EXPECT_EQ(server->connections(), 1U);
 }
 
+// The other end of an upgraded connection: says what it is asked until it is told to end.
+Task<> converse(std::unique_ptr<rt::Stream> stream) {
+  const auto held = std::move(stream);
+  std::string buffer(100, '\0');
+  for (;;) {
+    const auto n = co_await held->read(buffer);
+    if (n == 0) co_return;
+    co_await held->write(std::string_view(buffer).substr(0, n));
+    if (std::string_view(buffer).substr(0, n).ends_with("end")) co_return;
+  }
+}
+
+Task<Upgraded> parrot(Request request, rt::Scope* scope) {
+  if (request.target != "/parrot") throw Error(Code::Forbidden, "not here");
+  auto [ours, theirs] = rt::pipe();
+  scope->spawn(converse(std::move(ours)));
+  Upgraded upgraded;
+  upgraded.headers.add("X-Bird", "grey");
+  upgraded.stream = std::move(theirs);
+  co_return upgraded;
+}
+
+TEST_F(ServerTest, Http1Upgrades) {
+  ServerOptions options;
+  options.upgrade_to = "PARROT/1";
+  options.upgrade = [this](Request request) { return parrot(std::move(request), &tasks); };
+  serve(Speak::Plain, options);
+  const auto answer = [&](const std::string& path, const std::string& to) {
+    return loop.run(raw(server->port(), "POST " + path +
+                                            " HTTP/1.1\r\nHost: h\r\nConnection: Upgrade, close\r\nUpgrade: " + to +
+                                            "\r\nContent-Length: 0\r\n\r\nhello end"));
+  };
+  EXPECT_EQ(
+      answer("/parrot", "parrot/1"),
+      "HTTP/1.1 101 Switching Protocols\r\nConnection: Upgrade\r\nUpgrade: PARROT/1\r\nX-Bird: grey\r\n\r\nhello end");
+  EXPECT_THAT(answer("/crow", "parrot/1"), StartsWith("HTTP/1.1 403 "));
+  EXPECT_THAT(answer("/parrot", "crow/1"), StartsWith("HTTP/1.1 200 "));
+}
+
 TEST_F(ServerTest, WebSocketEchoes) {
   for (const auto speak : {Speak::Plain, Speak::Http2}) {
     serve(speak);

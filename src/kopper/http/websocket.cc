@@ -16,6 +16,7 @@
 
 #include "kopper/base/error.h"
 #include "kopper/http/detail/signal.h"
+#include "kopper/http/upgrade.h"
 #include "kopper/rt/scope.h"
 
 namespace kopper::http {
@@ -362,6 +363,14 @@ bool wants_websocket(const Request& request) {
   const auto connection = request.headers.get("connection").value_or("");
   const auto upgrade = request.headers.get("upgrade").value_or("");
   return request.method == "GET" && has_token(connection, "upgrade") && has_token(upgrade, "websocket");
+}
+
+bool wants_upgrade(const Request& request, std::string_view protocol) {
+  const auto connection = request.headers.get("connection").value_or("");
+  const auto upgrade = request.headers.get("upgrade").value_or("");
+  const bool has_body = request.headers.get("content-length").value_or("0") != "0" ||
+                        request.headers.get("transfer-encoding").has_value();
+  return has_token(connection, "upgrade") && same_name(upgrade, protocol) && !has_body;
 }
 
 std::vector<std::string> offered_subprotocols(const Request& request) {
