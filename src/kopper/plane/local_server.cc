@@ -146,6 +146,8 @@ Task<> LocalServer::start() {
   server.h2.max_body_bytes = kMaxBody;
   server.h2.max_header_bytes = std::size_t{1} << 20U;  // Go's, so that long selectors pass
   server.refusal = refusal;
+  server.upgrade_to = "SPDY/3.1";
+  server.upgrade = [this](http::Request request) { return impl_->plane->upgrade(std::move(request)); };
   http::Handler& handler = impl_->faults ? static_cast<http::Handler&>(*impl_->faults) : *impl_->plane;
   impl_->server.emplace(std::move(*impl_->listener), handler, std::move(server));
   impl_->listener.reset();

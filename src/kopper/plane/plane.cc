@@ -40,6 +40,13 @@ void repair_headers(http::Headers& headers) {
   headers = std::move(out);
 }
 
+// For who can refuse only by an Error: the Status is its message.
+Error as_error(const Refusal& refusal) {
+  Error error(Code::Invalid, json::dump(refusal.status()));
+  error.http_status = refusal.code;
+  return error;
+}
+
 }  // namespace
 
 // Those who ask programs outside.
@@ -233,9 +240,16 @@ Task<std::unique_ptr<http::WebSocket>> Plane::connect(http::Request request, std
     const Call call = co_await admitted(std::move(request));
     co_return pod_streams_->connect(call, subprotocols);
   } catch (const Refusal& refusal) {
-    Error error(Code::Invalid, json::dump(refusal.status()));
-    error.http_status = refusal.code;
-    throw error;
+    throw as_error(refusal);
+  }
+}
+
+Task<http::Upgraded> Plane::upgrade(http::Request request) {
+  try {
+    const Call call = co_await admitted(std::move(request));
+    co_return pod_streams_->upgrade(call);
+  } catch (const Refusal& refusal) {
+    throw as_error(refusal);
   }
 }
 

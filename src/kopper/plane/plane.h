@@ -8,6 +8,7 @@
 #include <vector>
 
 #include "kopper/http/handler.h"
+#include "kopper/http/upgrade.h"
 #include "kopper/plane/auth/auth.h"
 #include "kopper/plane/core.h"
 #include "kopper/plane/discovery/discovery.h"
@@ -49,6 +50,8 @@ class Plane final : public http::Handler {
 
   Task<http::Response> handle(http::Request request) override;
   Task<std::unique_ptr<http::WebSocket>> connect(http::Request request, std::vector<std::string> subprotocols) override;
+  // The same over SPDY/3.1, for kubectl before 1.30: http::ServerOptions::upgrade.
+  Task<http::Upgraded> upgrade(http::Request request);
 
   Core& core() { return core_; }
 

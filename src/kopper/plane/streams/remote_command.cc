@@ -155,6 +155,11 @@ std::string failed_status(std::string_view message) {
   return json::dump(internal(fmt::format("Internal error occurred: {}", message)).status());
 }
 
+std::string in_words(std::string_view status) {
+  const auto parsed = json::parse(status);
+  return parsed ? std::string(parsed->text("message")) : std::string();
+}
+
 Task<> serve_command(RemoteSession& session, rt::ProcessSpec spec, CommandOptions options) {
   spec.stdio = options.tty ? rt::Stdio::Terminal : rt::Stdio::Pipes;
   spec.open_input = options.input;

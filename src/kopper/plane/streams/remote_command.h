@@ -46,5 +46,7 @@ Task<> serve_attachment(RemoteSession& session, std::unique_ptr<Attachment> atta
 // The Status that ends a session.
 std::string succeeded_status();
 std::string failed_status(std::string_view message);  // 500
+// As protocols before v4 tell it: a failure in words, a success by nothing.
+std::string in_words(std::string_view status);
 
 }  // namespace kopper::plane

@@ -1,11 +1,13 @@
 #include <csignal>
 
 #include <fmt/format.h>
+#include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
 #include "kopper/http/url.h"
 #include "kopper/plane/plane.h"
 #include "kopper/plane/streams/test_host.h"
+#include "kopper/rt/scope.h"
 
 namespace kopper::plane {
 namespace {
@@ -192,6 +194,72 @@ TEST_F(StreamsTest, AttachCarriesWhatTheContainerSays) {
   auto got = rest(*socket);
   EXPECT_EQ(got[1] + got[2], "hello!oops");
   EXPECT_EQ(got[3], kSuccess);
+}
+
+// A server that says what it hears until it hears the end.
+Task<> echo_once(rt::Listener* listener) {
+  const auto stream = co_await listener->accept();
+  std::string buffer(100, '\0');
+  while (const auto n = co_await stream->read(buffer)) co_await stream->write(std::string_view(buffer).substr(0, n));
+}
+
+TEST_F(StreamsTest, PortsAreForwardedOverChannels) {
+  rt::Listener listener = rt::Listener::tcp();
+  rt::Scope scope;
+  scope.spawn(echo_once(&listener));
+  const std::uint16_t closed = rt::Listener::tcp().port();
+  const auto socket = open(fmt::format("portforward?ports={},{}", listener.port(), closed), "v4.channel.k8s.io");
+  const std::string port{static_cast<char>(listener.port() & 0xffU), static_cast<char>(listener.port() >> 8U)};
+  send(*socket, 0, "there and back");
+  std::map<int, std::string> got;
+  while (!got[0].ends_with("back") || got[3].size() < 10) {
+    const auto message = loop_.run(socket->receive());
+    got[static_cast<unsigned char>(message->data.at(0))] += message->data.substr(1);
+  }
+  EXPECT_EQ(got[0], port + "there and back");
+  EXPECT_EQ(got[1], port);
+  EXPECT_EQ(host_.asked.pod.name, "web");
+  EXPECT_THAT(got[3].substr(2),
+              ::testing::MatchesRegex(
+                  fmt::format("error forwarding port {} to pod web, uid .*: connect 127.0.0.1:.*refused", closed)));
+}
+
+TEST_F(StreamsTest, PortsThatAreNoneAreRefused) {
+  const auto refusal = [&](std::string_view what, std::string protocol) {
+    try {
+      open(what, std::move(protocol));
+    } catch (const Error& error) {
+      return std::string(json::parse(error.message)->text("message"));
+    }
+    return std::string();
+  };
+  EXPECT_EQ(refusal("portforward?ports=x", "v4.channel.k8s.io"), "unable to parse \"x\" as a port");
+  EXPECT_EQ(refusal("portforward", "v4.channel.k8s.io"), "query parameter \"ports\" is required");
+  EXPECT_NE(refusal("portforward?ports=1", "v5.channel.k8s.io").find("are not supported"), std::string::npos);
+}
+
+TEST_F(StreamsTest, SpdyIsRefusedBeforeItIsSpoken) {
+  const auto refusal = [&](std::string_view what, std::string_view protocol) -> std::string {
+    http::Request request;
+    request.method = "POST";
+    request.target = fmt::format("/api/v1/namespaces/default/pods/web/{}", what);
+    if (!protocol.empty()) request.headers.add("X-Stream-Protocol-Version", protocol);
+    try {
+      loop_.run(plane_.upgrade(std::move(request)));
+    } catch (const Error& error) {
+      return fmt::format("{} {}", error.http_status, error.message);
+    }
+    return "";
+  };
+  EXPECT_EQ(refusal(shell("true"), ""),
+            "400 unable to upgrade: header X-Stream-Protocol-Version does not exist in request");
+  EXPECT_EQ(refusal(shell("true"), "v9"),
+            "403 unable to upgrade: unable to negotiate protocol: client supports [v9], server accepts "
+            "[v4.channel.k8s.io v3.channel.k8s.io v2.channel.k8s.io channel.k8s.io]");
+  EXPECT_EQ(refusal("exec?container=side&command=a&stdout=true", "v4.channel.k8s.io"),
+            R"(0 container not found ("side"))");
+  EXPECT_THAT(refusal("exec?container=x&command=a&stdout=true", "v4.channel.k8s.io"), ::testing::StartsWith("400 {"));
+  EXPECT_EQ(refusal(shell("true"), "v5, v4.channel.k8s.io"), "");
 }
 
 }  // namespace

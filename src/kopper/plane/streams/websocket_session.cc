@@ -4,7 +4,6 @@
 #include <array>
 
 #include "kopper/base/error.h"
-#include "kopper/json/value.h"
 #include "kopper/rt/channel.h"
 #include "kopper/rt/scope.h"
 
@@ -44,7 +43,7 @@ class WebSocketSession final : public RemoteSession {
   Task<> closed() override { return gone_.wait(); }
 
   Task<> finish(std::string status) override {
-    if (socket_->subprotocol() != kV5 && socket_->subprotocol() != kV4) status = plain(status);
+    if (socket_->subprotocol() != kV5 && socket_->subprotocol() != kV4) status = in_words(status);
     if (!status.empty()) co_await send(kStatus, status);
     co_await socket_->close();
   }
@@ -95,12 +94,6 @@ class WebSocketSession final : public RemoteSession {
     } catch (const Error&) {
       // nobody reads it any more
     }
-  }
-
-  // Before v4 only a failure was told, in words.
-  static std::string plain(const std::string& status) {
-    const auto parsed = json::parse(status);
-    return parsed ? std::string(std::as_const(*parsed).text("message")) : std::string();
   }
 
   const std::unique_ptr<http::WebSocket> socket_;
