@@ -29,10 +29,6 @@ struct Scratch {
   ondemand::parser parser;
   std::unique_ptr<char[]> bytes;
   std::size_t capacity = 0;
-  // Children of the containers that are still open: each container takes its own off the end, into exactly the memory
-  // that it needs.
-  std::vector<Value> values;
-  std::vector<Object::Member> members;
 
   simdjson::padded_string_view pad(std::string_view before, std::string_view text, std::string_view after) {
     const std::size_t size = before.size() + text.size() + after.size();
@@ -144,28 +140,24 @@ class Builder {
     if (depth > limits_.depth) return fail(fmt::format("nested deeper than {} levels", limits_.depth));
     ondemand::object object;
     if (source.get_object().get(object)) return fail(kUnbalanced);
-    auto& stack = scratch_.members;
-    const std::size_t first = stack.size();
+    std::vector<Object::Member> members;
     for (auto item : object) {
       ondemand::field field;
-      Value value;
       if (std::move(item).get(field)) return fail("expected a member, ',' or '}'");
       const char* raw = field.key().raw();
       std::string_view key = plain_string(raw);
       if (raw[key.size()] != '"' && field.unescaped_key().get(key)) return fail("invalid string");
       const std::size_t known = duplicates_ == nullptr ? 0 : duplicates_->size();
-      if (!any(field.value(), value, depth + 1)) {
+      if (members.empty()) members.reserve(kFirst);
+      if (!any(field.value(), members.emplace_back(key, Value()).second, depth + 1)) {
         detail::prepend_key(error_.path, key);
         return false;
       }
       for (std::size_t i = known; duplicates_ != nullptr && i < duplicates_->size(); ++i)
-        detail::prepend_key((*duplicates_)[i], key);
-      stack.emplace_back(key, std::move(value));
+        detail::prepend_key((*duplicates_)[i], members.back().first);
     }
-    const auto begin = stack.begin() + static_cast<std::ptrdiff_t>(first);
-    if (!unique_keys(first)) return false;
-    out = Object(std::vector<Object::Member>(std::move_iterator(begin), std::move_iterator(stack.end())));
-    stack.erase(begin, stack.end());
+    if (!unique_keys(members)) return false;
+    out.data().emplace<Object>(std::move(members));
     return true;
   }
 
@@ -174,24 +166,20 @@ class Builder {
     if (depth > limits_.depth) return fail(fmt::format("nested deeper than {} levels", limits_.depth));
     ondemand::array array;
     if (source.get_array().get(array)) return fail(kUnbalanced);
-    auto& stack = scratch_.values;
-    const std::size_t first = stack.size();
+    Array elements;
     for (auto item : array) {
       ondemand::value element;
-      Value value;
       if (std::move(item).get(element)) return fail("expected ',' or ']'");
       const std::size_t known = duplicates_ == nullptr ? 0 : duplicates_->size();
-      if (!any(element, value, depth + 1)) {
-        detail::prepend_index(error_.path, stack.size() - first);
+      if (elements.empty()) elements.reserve(kFirst);
+      if (!any(element, elements.emplace_back(), depth + 1)) {
+        detail::prepend_index(error_.path, elements.size() - 1);
         return false;
       }
       for (std::size_t i = known; duplicates_ != nullptr && i < duplicates_->size(); ++i)
-        detail::prepend_index((*duplicates_)[i], stack.size() - first);
-      stack.push_back(std::move(value));
+        detail::prepend_index((*duplicates_)[i], elements.size() - 1);
     }
-    const auto begin = stack.begin() + static_cast<std::ptrdiff_t>(first);
-    out = Array(std::move_iterator(begin), std::move_iterator(stack.end()));
-    stack.erase(begin, stack.end());
+    out.data().emplace<Array>(std::move(elements));
     return true;
   }
 
@@ -243,11 +231,10 @@ class Builder {
     return (source.is_null().get(value) == simdjson::SUCCESS && value) || fail("expected a value");
   }
 
-  // The members on the stack from `first` on.
-  bool unique_keys(std::size_t first) {
+  bool unique_keys(std::vector<Object::Member>& members) {
     constexpr std::size_t kSmall = 16;
-    const auto begin = scratch_.members.cbegin() + static_cast<std::ptrdiff_t>(first);
-    const auto end = scratch_.members.cend();
+    const auto begin = members.cbegin();
+    const auto end = members.cend();
     const std::string* twice = nullptr;
     if (static_cast<std::size_t>(end - begin) <= kSmall) {
       for (auto a = begin; a != end && twice == nullptr; ++a) {
@@ -266,7 +253,7 @@ class Builder {
     }
     if (twice == nullptr) return true;
     if (duplicates_ != nullptr) {
-      keep_last(first);
+      keep_last(members);
       return true;
     }
     detail::prepend_key(error_.path, *twice);
@@ -274,22 +261,22 @@ class Builder {
   }
 
   // Drops members that a later one of the same key replaces.
-  void keep_last(std::size_t first) {
-    auto& stack = scratch_.members;
+  void keep_last(std::vector<Object::Member>& members) {
     std::vector<Object::Member> kept;
     std::unordered_map<std::string, std::size_t> places;
-    for (std::size_t i = first; i < stack.size(); ++i) {
-      const auto [place, is_new] = places.emplace(stack[i].first, kept.size());
+    for (Object::Member& member : members) {
+      const auto [place, is_new] = places.emplace(member.first, kept.size());
       if (is_new) {
-        kept.push_back(std::move(stack[i]));
+        kept.push_back(std::move(member));
       } else {
-        duplicates_->push_back(stack[i].first);
-        kept[place->second].second = std::move(stack[i].second);
+        duplicates_->push_back(member.first);
+        kept[place->second].second = std::move(member.second);
       }
     }
-    stack.erase(stack.begin() + static_cast<std::ptrdiff_t>(first), stack.end());
-    std::ranges::move(kept, std::back_inserter(stack));
+    members = std::move(kept);
   }
+
+  static constexpr std::size_t kFirst = 4;  // what a container has room for at first
 
   Scratch& scratch_;
   Limits limits_;
@@ -304,8 +291,6 @@ class Builder {
 struct Cleanup {
   Scratch& scratch;
   ~Cleanup() {
-    scratch.values.clear();
-    scratch.members.clear();
     if (scratch.capacity > kKeepBytes) scratch = Scratch();
   }
 };

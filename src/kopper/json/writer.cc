@@ -4,12 +4,79 @@
 #include <array>
 #include <charconv>
 #include <cmath>
+#include <memory>
 #include <utility>
+
+#ifdef __SSE2__
+#include <emmintrin.h>
+#endif
 
 #include "kopper/json/detail/plain_run.h"
 
 namespace kopper::json {
 namespace {
+
+// How much more than the text copy_plain() may write.
+constexpr std::size_t kCopySlack = 16;
+
+// Copies from the front as much as is plain, and says how much that is. `to` has room for the whole text and
+// kCopySlack.
+#ifdef __SSE2__
+unsigned special_bytes(__m128i bytes) {
+  const __m128i control = _mm_cmpeq_epi8(_mm_min_epu8(bytes, _mm_set1_epi8(0x1f)), bytes);
+  const __m128i quote = _mm_cmpeq_epi8(bytes, _mm_set1_epi8('"'));
+  const __m128i backslash = _mm_cmpeq_epi8(bytes, _mm_set1_epi8('\\'));
+  return static_cast<unsigned>(_mm_movemask_epi8(_mm_or_si128(control, _mm_or_si128(quote, backslash))));
+}
+
+inline std::size_t copy_plain(char* to, const char* from, std::size_t size) {
+  if (size >= 16) {
+    const auto sixteen = [&](std::size_t at) {
+      const __m128i bytes = _mm_loadu_si128(reinterpret_cast<const __m128i*>(from + at));
+      _mm_storeu_si128(reinterpret_cast<__m128i*>(to + at), bytes);
+      return special_bytes(bytes);
+    };
+    std::size_t at = 0;
+    for (; at + 16 <= size; at += 16)
+      if (const unsigned special = sixteen(at)) return at + static_cast<std::size_t>(std::countr_zero(special));
+    if (at == size) return size;
+    const unsigned special = sixteen(size - 16);  // what it sees twice is plain
+    return special == 0 ? size : size - 16 + static_cast<std::size_t>(std::countr_zero(special));
+  }
+  // The first and the last bytes of a short text, which may overlap, as one word.
+  const auto ends = [from, size]<class Part>(Part head) {
+    Part tail = 0;
+    std::memcpy(&head, from, sizeof head);
+    std::memcpy(&tail, from + size - sizeof tail, sizeof tail);
+    return std::pair(std::uint64_t{head}, std::uint64_t{tail});
+  };
+  std::uint64_t low = 0;
+  std::uint64_t high = 0;
+  if (size >= 8) {
+    const auto [head, tail] = ends(std::uint64_t{});
+    low = head;
+    high = size == 8 ? 0 : tail >> (16 - size) * 8;
+  } else if (size >= 4) {
+    const auto [head, tail] = ends(std::uint32_t{});
+    low = head | tail << (size - 4) * 8;
+  } else if (size >= 2) {
+    const auto [head, tail] = ends(std::uint16_t{});
+    low = head | tail << (size - 2) * 8;
+  } else if (size == 1) {
+    low = static_cast<unsigned char>(*from);
+  }
+  const __m128i bytes = _mm_set_epi64x(static_cast<std::int64_t>(high), static_cast<std::int64_t>(low));
+  _mm_storeu_si128(reinterpret_cast<__m128i*>(to), bytes);
+  const unsigned special = special_bytes(bytes) & ((1U << size) - 1);
+  return special == 0 ? size : static_cast<std::size_t>(std::countr_zero(special));
+}
+#else
+inline std::size_t copy_plain(char* to, const char* from, std::size_t size) {
+  const std::size_t plain = detail::plain_run(from, from + size);
+  std::copy_n(from, plain, to);
+  return plain;
+}
+#endif
 
 void append_escaped(std::string& out, char c) {
   constexpr std::string_view kHex = "0123456789abcdef";
@@ -99,6 +166,105 @@ void append_pretty(std::string& out, const Value& value, std::size_t indent) {
   Writer(out).value(value);
 }
 
+// Writes a whole value into memory of its thread, which stays for the next one, and from there into a string of the
+// right size: most of what a server writes is kept for long.
+class Dumper {
+ public:
+  std::string run(const Value& root) {
+    at_ = memory_.bytes.get();
+    end_ = at_ + memory_.capacity;
+    value(root);
+    std::string out(memory_.bytes.get(), at_);
+    constexpr std::size_t kKeepBytes = std::size_t{4} << 20U;
+    if (memory_.capacity > kKeepBytes) memory_ = Memory();
+    return out;
+  }
+
+ private:
+  struct Memory {
+    std::unique_ptr<char[]> bytes;
+    std::size_t capacity = 0;
+  };
+
+  void value(const Value& v) {
+    if (const std::string* s = v.as_string()) return text(*s);
+    if (const Object* object = v.as_object()) return members(*object);
+    if (const Array* array = v.as_array()) return elements(*array);
+    if (const std::int64_t* number = v.as_int()) {
+      room(kNumber);
+      at_ = std::to_chars(at_, end_, *number).ptr;
+      return;
+    }
+    scratch_.clear();
+    Writer(scratch_).value(v);
+    room(scratch_.size());
+    at_ = std::ranges::copy(scratch_, at_).out;
+  }
+
+  void members(const Object& object) {
+    char before = '{';
+    for (const auto& [key, member] : object) {
+      put(std::exchange(before, ','));
+      text(key);
+      put(':');
+      value(member);
+    }
+    if (before == '{') put('{');
+    put('}');
+  }
+
+  void elements(const Array& array) {
+    char before = '[';
+    for (const Value& element : array) {
+      put(std::exchange(before, ','));
+      value(element);
+    }
+    if (before == '[') put('[');
+    put(']');
+  }
+
+  void text(std::string_view s) {
+    room(s.size() + 2 + kCopySlack);
+    const std::size_t plain = copy_plain(at_ + 1, s.data(), s.size());
+    if (plain == s.size()) {
+      *at_ = '"';
+      at_ += plain + 1;
+      *at_++ = '"';
+      return;
+    }
+    scratch_.clear();
+    append_quoted(scratch_, s);
+    room(scratch_.size());
+    at_ = std::ranges::copy(scratch_, at_).out;
+  }
+
+  void put(char c) {
+    room(1);
+    *at_++ = c;
+  }
+
+  void room(std::size_t bytes) {
+    if (static_cast<std::size_t>(end_ - at_) < bytes) grow(bytes);
+  }
+
+  void grow(std::size_t bytes) {
+    const auto used = static_cast<std::size_t>(at_ - memory_.bytes.get());
+    Memory more{.bytes = nullptr, .capacity = std::max(std::size_t{4096}, (used + bytes) * 2)};
+    more.bytes = std::make_unique_for_overwrite<char[]>(more.capacity);
+    std::copy_n(memory_.bytes.get(), used, more.bytes.get());
+    memory_ = std::move(more);
+    at_ = memory_.bytes.get() + used;
+    end_ = memory_.bytes.get() + memory_.capacity;
+  }
+
+  static constexpr std::size_t kNumber = 24;
+
+  Memory memory_;
+  std::string scratch_;  // for what has to be escaped, and for rare values
+  char* at_ = nullptr;
+  char* end_ = nullptr;
+};
+
 struct AppendValue {
   Writer& w;
 
@@ -121,26 +287,24 @@ struct AppendValue {
 }  // namespace
 
 void append_quoted(std::string& out, std::string_view text) {
-  const char* const begin = text.data();
-  const char* const end = begin + text.size();
-  const std::size_t plain = detail::plain_run(begin, end);
-  // Room for the quotes and the plain start in one step: most texts are plain to their end.
+  const char* const end = text.data() + text.size();
   const std::size_t before = out.size();
-  const std::size_t after = before + plain + 2;
-  out.resize_and_overwrite(after, [&](char* to, std::size_t) {
+  // Room for the quotes and the text in one step: most texts are plain to their end.
+  const char* at = nullptr;
+  out.resize_and_overwrite(before + text.size() + 2 + kCopySlack, [&](char* to, std::size_t) {
     to[before] = '"';
-    std::copy_n(begin, plain, to + before + 1);
-    to[after - 1] = '"';
-    return plain == text.size() ? after : after - 1;
+    const std::size_t plain = copy_plain(to + before + 1, text.data(), text.size());
+    at = text.data() + plain;
+    to[before + 1 + plain] = '"';
+    return before + 1 + plain + (at == end ? 1 : 0);
   });
-  if (plain == text.size()) return;
-  for (const char* at = begin + plain; at != end;) {
+  while (at != end) {
     append_escaped(out, *at++);
     const std::size_t run = detail::plain_run(at, end);
     out.append(at, run);
     at += run;
+    if (at == end) out.push_back('"');
   }
-  out.push_back('"');
 }
 
 Writer& Writer::key(std::string_view name) {
@@ -185,9 +349,8 @@ Writer& Writer::value(const Value& v) {
 }
 
 std::string dump(const Value& value) {
-  std::string out;
-  Writer(out).value(value);
-  return out;
+  thread_local Dumper dumper;
+  return dumper.run(value);
 }
 
 std::string dump_pretty(const Value& value) {

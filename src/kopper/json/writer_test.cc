@@ -50,6 +50,34 @@ TEST(Writer, EscapesInEveryPositionOfAWord) {
   }
 }
 
+TEST(Writer, EscapesInTextsOfEveryLength) {
+  for (std::size_t size = 1; size < 26; ++size) {
+    const std::string plain(size, 'a');
+    ASSERT_EQ(dump(plain), "\"" + plain + "\"");
+    for (std::size_t at = 0; at < size; ++at) {
+      std::string text = plain;
+      text[at] = '\n';
+      const std::string expected = "\"" + plain.substr(0, at) + "\\n" + plain.substr(at + 1) + "\"";
+      ASSERT_EQ(dump(text), expected);
+      std::string out;
+      append_quoted(out, text);
+      ASSERT_EQ(out, expected);
+    }
+  }
+  EXPECT_EQ(dump(""), "\"\"");
+}
+
+TEST(Writer, DumpGrowsWithWhatItHolds) {
+  const std::string part(5000, 'x');
+  std::string expected = "[";
+  Array parts;
+  for (int i = 0; i < 10; ++i) {
+    parts.emplace_back(part);
+    expected += (i == 0 ? "\"" : ",\"") + part + "\"";
+  }
+  EXPECT_EQ(dump(parts), expected + "]");
+}
+
 TEST(Writer, DoublesLookLikeGoPrintsThem) {
   EXPECT_EQ(dump(1.0), "1");
   EXPECT_EQ(dump(-0.5), "-0.5");
