@@ -36,6 +36,11 @@ Member::Blank blank_of(const meta::Type& record, const meta::Field& field) {
   }
 }
 
+// An order in which most names differ by their length already.
+bool shorter_first(std::string_view a, std::string_view b) {
+  return a.size() != b.size() ? a.size() < b.size() : a < b;
+}
+
 // Of a scalar with its own text form, from what it tells OpenAPI.
 Schema of_scalar(const meta::Type& type) {
   const json::Value said = type.schema();
@@ -65,13 +70,24 @@ Schema of_scalar(const meta::Type& type) {
 
 Members::Members(std::vector<Member> members) : list_(std::move(members)), by_name_(list_.size()) {
   std::iota(by_name_.begin(), by_name_.end(), std::uint16_t{0});
-  std::ranges::sort(by_name_, {}, [&](std::uint16_t i) -> const std::string& { return list_[i].name; });
+  std::ranges::sort(by_name_, shorter_first, [&](std::uint16_t i) { return std::string_view(list_[i].name); });
+  always_ = static_cast<std::size_t>(std::ranges::count_if(list_, &Member::is_always));
 }
 
 const Member* Members::find(std::string_view name) const {
-  const auto at =
-      std::ranges::lower_bound(by_name_, name, {}, [&](std::uint16_t i) { return std::string_view(list_[i].name); });
+  const auto at = std::ranges::lower_bound(by_name_, name, shorter_first,
+                                           [&](std::uint16_t i) { return std::string_view(list_[i].name); });
   return at != by_name_.end() && list_[*at].name == name ? &list_[*at] : nullptr;
+}
+
+const Member* Members::find(std::string_view name, std::size_t& guess) const {
+  constexpr std::size_t kAhead = 3;
+  const Member* found = nullptr;
+  for (std::size_t i = guess; found == nullptr && i < std::min(guess + kAhead, list_.size()); ++i)
+    if (list_[i].name == name) found = &list_[i];
+  if (found == nullptr) found = find(name);
+  if (found != nullptr) guess = static_cast<std::size_t>(found - list_.data()) + 1;
+  return found;
 }
 
 const Schema* Schema::child(std::string_view name) const {

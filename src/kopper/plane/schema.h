@@ -32,6 +32,7 @@ struct Member {
     Null,    // absent and empty are null: `rules: null`
   };
   Blank blank = Blank::Keep;
+  bool is_always() const { return blank == Blank::Always || blank == Blank::Null; }
   std::optional<json::Value> default_value;
 };
 
@@ -42,14 +43,19 @@ class Members {
   explicit Members(std::vector<Member> members);
 
   const Member* find(std::string_view name) const;
+  // The same, for names that come in about this order: looks from `guess` on first, which then is past the found one.
+  const Member* find(std::string_view name, std::size_t& guess) const;
   auto begin() const { return list_.begin(); }
   auto end() const { return list_.end(); }
   std::size_t size() const { return list_.size(); }
+  // How many are written even when they are absent: Blank::Always and Blank::Null.
+  std::size_t always() const { return always_; }
   const Member& operator[](std::size_t i) const { return list_[i]; }
 
  private:
   std::vector<Member> list_;
-  std::vector<std::uint16_t> by_name_;  // indexes into list_, sorted by name
+  std::vector<std::uint16_t> by_name_;  // indexes into list_, sorted to find names
+  std::size_t always_ = 0;
 };
 
 struct Schema {

@@ -114,67 +114,62 @@ class Walk {
   // them back in the order of the schema.
   void record(Object& from, const Schema& schema) {
     const Members& members = *schema.members;
-    const std::size_t base = slots_.size();
-    slots_.resize(base + members.size(), nullptr);
-    std::size_t guess = 0;
-    std::size_t known = 0;
-    bool in_order = true;
+    const std::size_t base = places_.size();
+    std::size_t next = 0;    // where the next member is expected
+    std::size_t always = 0;  // how many of those that are always written are there
+    bool as_it_is = true;    // all in its place, and nothing else
     for (auto& [key, item] : from) {
-      const std::size_t i = index_of(members, key, guess);
-      if (i == members.size()) {
-        in_order = false;
+      const std::size_t expected = next;
+      const Member* member = members.find(key, next);
+      if (member == nullptr) {
+        places_.push_back(kUnknown);
+        as_it_is = false;
         if (!schema.preserve_unknown)
           findings_.strict.push_back(fmt::format("unknown field \"{}\"", at(plain_path(), std::string_view(key))));
         continue;
       }
-      in_order = in_order && i >= guess;
-      guess = i + 1;
-      slots_[base + i] = &item;
-      ++known;
-      if (item.is_null()) continue;
-      path_.push_back({.record = &schema, .name = members[i].name, .index = 0});
-      value(item, *members[i].schema);
-      path_.pop_back();
-      if (failed()) return;
-    }
-    if (!in_order || !complete(members, base)) rebuild(from, schema, base, known);
-    slots_.resize(base);
-  }
-
-  static std::size_t index_of(const Members& members, std::string_view key, std::size_t guess) {
-    for (std::size_t i = guess; i < std::min(guess + 3, members.size()); ++i)
-      if (members[i].name == key) return i;
-    const Member* found = members.find(key);
-    return found == nullptr ? members.size() : static_cast<std::size_t>(found - &members[0]);
-  }
-
-  // Whether every member is there that must be, and none that must not.
-  bool complete(const Members& members, std::size_t base) const {
-    for (std::size_t i = 0; i < members.size(); ++i) {
-      const Value* item = slots_[base + i];
-      const Blank blank = members[i].blank;
-      if (item == nullptr) {
-        if (blank == Blank::Always || blank == Blank::Null) return false;
-      } else if (item->is_null() ? blank != Blank::Null : blank != Blank::Always && dropped(*item, blank)) {
-        return false;
+      places_.push_back(static_cast<std::uint16_t>(next - 1));
+      if (!item.is_null() && !is_plain_text(item, *member->schema)) {
+        path_.push_back({.record = &schema, .name = member->name, .index = 0});
+        value(item, *member->schema);
+        path_.pop_back();
+        if (failed()) return;
       }
+      if (member->is_always()) ++always;
+      as_it_is = as_it_is && next > expected && is_kept(item, member->blank);
     }
-    return true;
+    if (!as_it_is || always != members.always()) rebuild(from, schema, base);
+    places_.resize(base);
+  }
+
+  // Most members, and nothing to look at.
+  static bool is_plain_text(const Value& item, const Schema& schema) {
+    return schema.type == Type::String && schema.format.empty() && item.is_string();
   }
 
   static bool dropped(const Value& item, Blank blank) {
     return (blank == Blank::Omit || blank == Blank::Null) && is_blank(item);
   }
 
-  void rebuild(Object& from, const Schema& schema, std::size_t base, std::size_t known) {
+  static bool is_kept(const Value& item, Blank blank) {
+    if (item.is_null()) return blank == Blank::Null;
+    return blank == Blank::Always || !dropped(item, blank);
+  }
+
+  // `places`: where those of the record begin.
+  void rebuild(Object& from, const Schema& schema, std::size_t places) {
     const Members& members = *schema.members;
+    const std::size_t base = slots_.size();
+    slots_.resize(base + members.size(), nullptr);
+    for (std::size_t i = 0; i < from.size(); ++i)
+      if (const std::uint16_t place = places_[places + i]; place != kUnknown) slots_[base + place] = &from.begin()[i];
     std::vector<Object::Member> out;
-    out.reserve(known + 4);
+    out.reserve(from.size() + members.always());
     for (std::size_t i = 0; i < members.size(); ++i) {
-      Value* item = slots_[base + i];
+      Object::Member* there = slots_[base + i];
       const Member& member = members[i];
-      if (item != nullptr && !item->is_null() && !dropped(*item, member.blank)) {
-        out.emplace_back(member.name, std::move(*item));
+      if (there != nullptr && !there->second.is_null() && !dropped(there->second, member.blank)) {
+        out.push_back(std::move(*there));
       } else if (member.blank == Blank::Always) {
         out.emplace_back(member.name, zero(*member.schema));
       } else if (member.blank == Blank::Null) {
@@ -182,8 +177,9 @@ class Walk {
       }
     }
     if (schema.preserve_unknown)
-      for (auto& one : from)
-        if (members.find(one.first) == nullptr) out.push_back(std::move(one));
+      for (std::size_t i = 0; i < from.size(); ++i)
+        if (places_[places + i] == kUnknown) out.push_back(std::move(from.begin()[i]));
+    slots_.resize(base);
     from = Object(std::move(out));
   }
 
@@ -217,6 +213,7 @@ class Walk {
   void text(Value& at, const Schema& schema) {
     std::string* text = at.as_string();
     if (text == nullptr) return wrong_type(at, schema.format == "byte" ? "[]uint8" : "string");
+    if (schema.format.empty()) return;
     if (schema.format == "date-time") return time(at, schema);
     if (schema.format != "byte") return;
     const std::optional<std::string> bytes = meta::from_base64(*text);
@@ -246,11 +243,15 @@ class Walk {
       findings_.error = std::move(wrong);
       return;
     }
+    constexpr std::string_view kForm = "2026-01-31T10:00:00Z";  // what is as long, in UTC, is written in no other way
+    const bool short_form = !micro && text.size() == kForm.size() && text[10] == 'T' && text.back() == 'Z';
     const auto canonical = [&](auto parsed) {
       if (!parsed) {
         findings_.error = fmt::format("parsing time \"{}\": {}", text, parsed.error().what);
       } else if (!parsed->is_set()) {
         at = nullptr;
+      } else if (short_form) {
+        return;
       } else if (std::string written = parsed->str(); written != text) {
         at = std::move(written);
       }
@@ -364,7 +365,9 @@ class Walk {
 
   Findings findings_;
   std::vector<Step> path_;
-  std::vector<Value*> slots_;  // of the records on the way, each a slot a member
+  static constexpr std::uint16_t kUnknown = std::numeric_limits<std::uint16_t>::max();
+  std::vector<std::uint16_t> places_;   // of the members of the records on the way, in the schema
+  std::vector<Object::Member*> slots_;  // of the records that are being rebuilt, each a slot a member of the schema
 };
 
 }  // namespace
