@@ -83,14 +83,15 @@ std::weak_ordering compare_keys(const json::Object& a, const json::Object& b) {
 }
 
 json::Object sorted(json::Object key) {
+  if (key.size() < 2) return key;
   std::ranges::sort(key, {}, [](const json::Object::Member& member) -> const std::string& { return member.first; });
   return key;
 }
 
 // As encoding/json writes text that may end up in HTML.
 std::string dump_escaped(const json::Value& value) {
-  const std::string plain = json::dump(value);
-  if (plain.find_first_of("<>&\xE2") == std::string::npos) return plain;
+  std::string plain = json::dump(value);
+  if (!has_html(plain)) return plain;
   std::string out;
   for (std::size_t i = 0; i < plain.size(); ++i) {
     const std::string_view rest = std::string_view(plain).substr(i);
@@ -249,6 +250,10 @@ std::string PathElement::str() const {
     case Kind::Any: break;
   }
   return "[*]";
+}
+
+bool has_html(std::string_view text) {
+  return std::ranges::any_of(text, [](char c) { return c == '<' || c == '>' || c == '&' || c == '\xE2'; });
 }
 
 std::weak_ordering operator<=>(const PathElement& a, const PathElement& b) {

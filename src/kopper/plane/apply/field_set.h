@@ -54,6 +54,9 @@ class PathElement {
   json::Value value_;  // Key: an object, its members sorted; Value; Index
 };
 
+// Whether an element with this text may be encoded with more escapes than JSON needs, as for HTML.
+bool has_html(std::string_view text);
+
 using FieldPath = std::span<const PathElement>;
 
 // ".spec.template.spec.containers[name=\"web\"].image"

@@ -1,8 +1,11 @@
 #include "kopper/plane/apply/fields_of.h"
 
+#include <algorithm>
+#include <optional>
 #include <utility>
 #include <vector>
 
+#include "kopper/json/writer.h"
 #include "kopper/plane/apply/detail/typed.h"
 
 namespace kopper::plane {
@@ -210,6 +213,144 @@ Compared compare(const json::Value* before, const json::Value* after, const Sche
   return out;
 }
 
+// ---- written_by_create ----------------------------------------------------------------------------------------------
+
+// "f:" and the name, by one allocation at most.
+std::string field_name(std::string_view name) {
+  std::string out;
+  out.resize_and_overwrite(name.size() + 2, [name](char* to, std::size_t) {
+    to[0] = 'f';
+    to[1] = ':';
+    std::ranges::copy(name, to + 2);
+    return name.size() + 2;
+  });
+  return out;
+}
+
+// A walk like compare() with nothing on the other side, which makes no sets: most objects that are created are large,
+// and all of them is written.
+class Created {
+ public:
+  // What the two sets say of a value and of what is in it; null: nothing.
+  struct Less {
+    const FieldSet* reset;
+    const FieldSet* untracked;
+  };
+
+  // `before` is what an absent member counts as; null: it is really absent. `owned`: the value itself may be a field.
+  // Nothing when there is nothing to own.
+  std::optional<json::Object> written(const json::Value* before, const json::Value& after, const Schema* schema,
+                                      Less less, bool owned) {
+    const Form form = detail::form_of(schema, after);
+    const json::Object* object = form == Form::Object ? after.as_object() : nullptr;
+    const json::Array* list = form == Form::List ? after.as_array() : nullptr;
+    const bool empty = object != nullptr ? object->empty() : list == nullptr || list->empty();
+    if (detail::is_atomic(schema, form) || empty) {
+      if (owned && (before == nullptr || *before != after)) return json::Object();
+      return std::nullopt;
+    }
+    owned = owned && before == nullptr;
+    std::vector<json::Object::Member> out;
+    out.reserve((object != nullptr ? object->size() : list->size()) + 1);
+    if (owned) out.emplace_back(".", json::Object());
+    const std::size_t first = out.size();
+    if (object != nullptr) {
+      members(*object, before != nullptr && before->is_object(), schema, less, out);
+    } else {
+      items(*list, *schema, less, out);
+    }
+    if (out.size() == first) return owned ? std::optional(json::Object()) : std::nullopt;
+    return json::Object(std::move(out));
+  }
+
+ private:
+  using Named = std::pair<const json::Object::Member*, const Member*>;
+
+  // `blanks`: what is absent counts as what an empty object has.
+  void members(const json::Object& object, bool blanks, const Schema* schema, Less less,
+               std::vector<json::Object::Member>& out) {
+    const std::size_t base = named_.size();
+    const Members* known = schema == nullptr ? nullptr : schema->members;
+    std::size_t guess = 0;
+    for (const auto& one : object)
+      named_.emplace_back(&one, known == nullptr ? nullptr : known->find(one.first, guess));
+    std::ranges::sort(named_.begin() + static_cast<std::ptrdiff_t>(base), named_.end(), {},
+                      [](const Named& one) -> const std::string& { return one.first->first; });
+    for (std::size_t i = base; i < base + object.size(); ++i) {
+      const auto [one, member] = named_[i];
+      const auto find = [&name = one->first](const FieldSet* in) {
+        return in == nullptr ? nullptr : in->find(std::string_view(name));
+      };
+      add(
+          find, blanks ? detail::blank_of(schema, member) : nullptr, one->second, detail::child_of(schema, member),
+          less, [&name = one->first] { return field_name(name); }, out);
+    }
+    named_.resize(base);
+  }
+
+  void items(const json::Array& list, const Schema& schema, Less less, std::vector<json::Object::Member>& out) {
+    if (named_items(list, schema, less, out)) return;
+    const detail::Items items(schema, list);
+    const std::span<const std::uint32_t> sorted = items.sorted();
+    for (std::size_t i = 0; i < sorted.size();) {
+      const PathElement& element = items.element(sorted[i]);
+      std::size_t next = i + 1;
+      while (next < sorted.size() && items.element(sorted[next]) == element) ++next;
+      const auto find = [&element](const FieldSet* in) { return in == nullptr ? nullptr : in->find(element); };
+      // Of an item that is there twice nobody can say what belongs to whom: it is one field.
+      const bool twice = next > i + 1;
+      add(
+          find, nullptr, twice ? kEmptyObject : items.item(sorted[i]), twice ? nullptr : schema.items, less,
+          [&element] { return element.encode(); }, out);
+      i = next;
+    }
+  }
+
+  // The usual list, told apart by one member that is a text: no elements have to be made. False when it is another.
+  bool named_items(const json::Array& list, const Schema& schema, Less less, std::vector<json::Object::Member>& out) {
+    if (schema.list != Schema::List::Map || schema.keys.size() != 1 || less.reset != nullptr ||
+        less.untracked != nullptr)
+      return false;
+    std::vector<std::pair<std::string_view, const json::Value*>> sorted;
+    sorted.reserve(list.size());
+    for (const json::Value& item : list) {
+      const std::string* key = item[schema.keys.front()].as_string();
+      if (key == nullptr || has_html(*key)) return false;
+      sorted.emplace_back(*key, &item);
+    }
+    const auto key = [](const auto& one) { return one.first; };
+    std::ranges::sort(sorted, {}, key);
+    if (std::ranges::adjacent_find(sorted, {}, key) != sorted.end()) return false;
+    const auto find = [](const FieldSet*) -> const Node* { return nullptr; };
+    for (const auto& one : sorted) {
+      const auto name = [&] {
+        std::string text = "k:{";
+        text.reserve(schema.keys.front().size() + one.first.size() + 32);
+        json::append_quoted(text, schema.keys.front());
+        text += ':';
+        json::append_quoted(text, one.first);
+        return text += '}';
+      };
+      add(find, nullptr, *one.second, schema.items, less, name, out);
+    }
+    return true;
+  }
+
+  template <class Find, class Name>
+  void add(Find find, const json::Value* before, const json::Value& after, const Schema* schema, Less less, Name name,
+           std::vector<json::Object::Member>& out) {
+    const Node* reset = find(less.reset);
+    if (reset != nullptr && reset->member) return;
+    const Node* untracked = find(less.untracked);
+    const Less below{.reset = reset == nullptr ? nullptr : &reset->below,
+                     .untracked = untracked == nullptr ? nullptr : &untracked->below};
+    const bool owned = untracked == nullptr || !untracked->member;
+    if (auto fields = written(before, after, schema, below, owned)) out.emplace_back(name(), std::move(*fields));
+  }
+
+  std::vector<Named> named_;  // the members of the objects on the way, each sorted
+};
+
 FieldSet named(const FieldSet& fields, const Schema* schema) {
   Nodes nodes;
   nodes.reserve(fields.nodes().size());
@@ -258,6 +399,12 @@ FieldSet fields_of(const json::Value& value, const Schema& schema) { return see(
 Changes changes(const json::Value& before, const json::Value& after, const Schema& schema) {
   const json::Value& old = before.is_null() ? kEmptyObject : before;
   return compare(&old, &after, &schema).below;
+}
+
+json::Object written_by_create(const json::Value& object, const Schema& schema, const FieldSet* reset,
+                               const FieldSet& untracked) {
+  auto out = Created().written(&kEmptyObject, object, &schema, {.reset = reset, .untracked = &untracked}, true);
+  return out ? std::move(*out) : json::Object();
 }
 
 FieldSet with_named(FieldSet fields, const Schema& schema) { return named(fields, &schema); }

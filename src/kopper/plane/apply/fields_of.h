@@ -21,6 +21,11 @@ struct Changes {
 // `before` is null of an object that is being created.
 Changes changes(const json::Value& before, const json::Value& after, const Schema& schema);
 
+// FieldsV1 of what `changes` says of an object that is created, without `reset` and all below it (null: nothing), and
+// without `untracked`.
+json::Object written_by_create(const json::Value& object, const Schema& schema, const FieldSet* reset,
+                               const FieldSet& untracked);
+
 // With every named member on the way to a field as a member of the set: who has .spec.replicas has .spec.
 FieldSet with_named(FieldSet fields, const Schema& schema);
 

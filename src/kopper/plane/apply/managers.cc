@@ -41,17 +41,19 @@ std::expected<ManagedEntry, DecodeError> decode_entry(const json::Value& value, 
   return out;
 }
 
-json::Value encode_entry(const ManagedEntry& entry) {
-  std::vector<json::Object::Member> out;
-  out.reserve(7);
-  out.emplace_back("manager", entry.manager);
-  out.emplace_back("operation", to_string(entry.operation));
-  out.emplace_back("apiVersion", entry.api_version);
-  if (entry.time) out.emplace_back("time", entry.time.str());
-  out.emplace_back("fieldsType", "FieldsV1");
-  out.emplace_back("fieldsV1", entry.fields.encode());
-  if (!entry.subresource.empty()) out.emplace_back("subresource", entry.subresource);
-  return json::Object(std::move(out));
+bool same_but_for_time(const json::Value& a, const json::Value& b) {
+  const json::Object* one = a.as_object();
+  const json::Object* other = b.as_object();
+  if (one == nullptr || other == nullptr) return false;
+  const auto in = [](const json::Object& object) {
+    return [&object](const json::Object::Member& member) {
+      if (member.first == "time") return true;
+      const json::Value* there = object.find(member.first);
+      return there != nullptr && *there == member.second;
+    };
+  };
+  const auto known = [](const json::Object& object) { return object.size() - (object.contains("time") ? 1 : 0); };
+  return known(*one) == known(*other) && std::ranges::all_of(*one, in(*other));
 }
 
 std::int64_t seconds(const ManagedEntry& entry) {
@@ -63,6 +65,19 @@ std::int64_t seconds(const ManagedEntry& entry) {
 bool ManagedEntry::same_identity(const ManagedEntry& other) const {
   return operation == other.operation && manager == other.manager && subresource == other.subresource &&
          (operation == Operation::Apply || api_version == other.api_version);
+}
+
+json::Value ManagedEntry::encode(json::Value fields_v1) const {
+  std::vector<json::Object::Member> out;
+  out.reserve(7);
+  out.emplace_back("manager", manager);
+  out.emplace_back("operation", to_string(operation));
+  out.emplace_back("apiVersion", api_version);
+  if (time) out.emplace_back("time", time.str());
+  out.emplace_back("fieldsType", "FieldsV1");
+  out.emplace_back("fieldsV1", std::move(fields_v1));
+  if (!subresource.empty()) out.emplace_back("subresource", subresource);
+  return json::Object(std::move(out));
 }
 
 std::string ManagedEntry::str() const {
@@ -102,7 +117,7 @@ json::Value Managers::encode() const {
   });
   json::Array out;
   out.reserve(order.size());
-  for (const ManagedEntry* entry : order) out.push_back(encode_entry(*entry));
+  for (const ManagedEntry* entry : order) out.push_back(entry->encode(entry->fields.encode()));
   return out;
 }
 
@@ -160,23 +175,10 @@ bool keep_times(const json::Value& before, json::Value& after) {
   json::Value* fields = members == nullptr ? nullptr : members->find("managedFields");
   json::Array* now = fields == nullptr ? nullptr : fields->as_array();
   if (old == nullptr || now == nullptr) return before == after;
-  if (old->size() != now->size()) return false;
-  // Looking at a copy of the entries is cheaper than at two copies of the objects.
-  json::Array entries = *now;
-  for (std::size_t i = 0; i < entries.size(); ++i) {
-    json::Object* entry = entries[i].as_object();
-    if (entry == nullptr) return false;
-    const json::Value* time = (*old)[i].as_object() == nullptr ? nullptr : (*old)[i].as_object()->find("time");
-    if (time == nullptr) {
-      entry->erase("time");
-    } else {
-      (*entry)["time"] = *time;
-    }
-  }
-  if (entries != *old) return false;
-  std::swap(entries, *now);
+  if (!std::ranges::equal(*old, *now, same_but_for_time)) return false;
+  json::Array entries = std::exchange(*now, *old);
   if (before == after) return true;
-  std::swap(entries, *now);
+  *now = std::move(entries);
   return false;
 }
 

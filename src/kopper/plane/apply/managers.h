@@ -31,6 +31,8 @@ struct ManagedEntry {
   FieldSet fields;
 
   bool same_identity(const ManagedEntry& other) const;
+  // As it stands in managedFields, with these fields in place of its own.
+  json::Value encode(json::Value fields_v1) const;
   // How a conflict names it: `"kubectl" using apps/v1`, `"helm" with subresource "status"`.
   std::string str() const;
 };

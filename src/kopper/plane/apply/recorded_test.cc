@@ -10,6 +10,7 @@
 #include <fmt/format.h>
 #include <gtest/gtest.h>
 
+#include "kopper/plane/apply/fields_of.h"
 #include "kopper/plane/apply/managers.h"
 #include "kopper/plane/apply/test_schema.h"
 #include "kopper/plane/resource.h"
@@ -141,6 +142,7 @@ class Recorded : public testing::TestWithParam<std::string> {
                                        return out;
                                      }};
     if (custom) write.versions = &versions;
+    for (const char* one : {"before", "sent", "answer"}) same_when_created(step[one], write);
     if (step.text("do") == "apply") {
       apply(recording, step, write);
     } else {
@@ -183,6 +185,17 @@ class Recorded : public testing::TestWithParam<std::string> {
     update_managers(before, after, write);
     keep_times(before, after);
     same_managers(after, step["answer"], *recording["custom"].as_bool());
+  }
+
+  // Who creates owns what changed since there was nothing.
+  static void same_when_created(const json::Value& object, const FieldWrite& write) {
+    if (!object.is_object() || write.filter.only != nullptr) return;
+    const Changes all = changes({}, object, write.schema);
+    FieldSet written = all.modified | all.added;
+    write.filter.narrow(written);
+    written -= untracked_fields();
+    EXPECT_EQ(json::dump(written_by_create(object, write.schema, write.filter.reset, untracked_fields())),
+              json::dump(written.encode()));
   }
 
   static void same_managers(const json::Value& got, const json::Value& want, bool custom) {

@@ -218,6 +218,17 @@ void record_update(Managers& managers, const json::Value& before, const json::Va
   cap_updaters(managers);
 }
 
+// The same of an object that is created and has no managers: they are this one, of all that is in it.
+void record_create(json::Value& object, const FieldWrite& write) {
+  json::Object fields = written_by_create(object, write.schema, write.filter.reset, untracked_fields());
+  if (fields.empty()) return;
+  ManagedEntry self = identity_of(write, Operation::Update);
+  self.time = write.now;
+  json::Array entries;
+  entries.push_back(self.encode(std::move(fields)));
+  object["metadata"]["managedFields"] = std::move(entries);
+}
+
 // ---- apply ----------------------------------------------------------------------------------------------------------
 
 // "apps/v1, Kind=Deployment", "/v1, Kind=Pod"
@@ -369,6 +380,8 @@ void update_managers(const json::Value& before, json::Value& after, const FieldW
   Managers managers = managers_to_start_from(before, sent, write);
   // An object that was there and has no managers is not tracked before its first apply.
   if (managers.empty() && !before["metadata"].text("uid").empty()) return;
+  if (managers.empty() && before.is_null() && write.subresource.empty() && write.filter.only == nullptr)
+    return record_create(after, write);
   record_update(managers, before, after, write);
   put_managed_fields(after, managers);
 }

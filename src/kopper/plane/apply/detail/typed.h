@@ -74,6 +74,8 @@ class Items {
   // Positions of all items with that element, in order.
   std::span<const std::uint32_t> find(const PathElement& element) const;
   bool contains(const PathElement& element) const { return !find(element).empty(); }
+  // Positions of all items in the order of their elements.
+  std::span<const std::uint32_t> sorted() const { return sorted_; }
   // "element 2: …" of the first item that has no element; "" when all have one.
   const std::string& error() const { return error_; }
 
