@@ -110,9 +110,15 @@ Task<std::vector<json::Value>> Conversions::to_version(ResourceRef resource, std
   co_return out;
 }
 
+bool Conversions::stores(const Resource& resource) const {
+  if (is_event(resource)) return resource.group.empty();
+  if (is_autoscaler(resource)) return resource.version != "v1";
+  return !resource.custom || resource.version == resource.custom->storage_version;
+}
+
 Task<json::Value> Conversions::to_storage(ResourceRef resource, json::Value object) {
+  if (stores(*resource)) co_return object;
   if (is_event(*resource)) {
-    if (object.text("apiVersion") == "v1") co_return object;
     json::Value out = renamed(object, "v1");
     Resource core = *resource;
     core.group.clear();
@@ -120,8 +126,7 @@ Task<json::Value> Conversions::to_storage(ResourceRef resource, json::Value obje
     put_type_first(out, core);
     co_return out;
   }
-  if (is_autoscaler(*resource) && resource->version == "v1") co_return builtin::autoscaler_to_v2(object);
-  if (!resource->custom || resource->version == resource->custom->storage_version) co_return object;
+  if (is_autoscaler(*resource)) co_return builtin::autoscaler_to_v2(object);
   std::vector<json::Value> one;
   one.push_back(std::move(object));
   json::Value definition = resource->custom->definition;

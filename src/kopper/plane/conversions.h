@@ -24,6 +24,7 @@ class Conversions final : public Converter {
 
   bool needed(const Resource& resource, const Stored& object) const override;
   Task<std::vector<json::Value>> to_version(ResourceRef resource, std::vector<json::Value> objects) override;
+  bool stores(const Resource& resource) const override;
   Task<json::Value> to_storage(ResourceRef resource, json::Value object) override;
 
  private:

@@ -23,10 +23,16 @@ std::string_view to_string(Attempt::Operation operation) {
 }
 
 std::string Core::new_uid() {
-  const std::uint64_t a = random_();
-  const std::uint64_t b = random_();
-  return fmt::format("{:08x}-{:04x}-4{:03x}-{:x}{:03x}-{:012x}", a >> 32U, (a >> 16U) & 0xffffU, a & 0xfffU,
-                     8 + ((b >> 60U) & 3U), (b >> 48U) & 0xfffU, b & 0xffffffffffffU);
+  std::string out = "00000000-0000-4000-8000-000000000000";  // version 4, variant 1: the rest is random
+  std::uint64_t bits = random_();
+  std::size_t taken = 0;
+  for (std::size_t i = 0; i < out.size(); ++i) {
+    if (out[i] == '-' || out[i] == '4') continue;
+    const std::uint64_t digit = out[i] == '8' ? 8 + (bits & 3U) : bits & 0xfU;
+    out[i] = "0123456789abcdef"[digit];
+    bits = ++taken == 16 ? random_() : bits >> 4U;
+  }
+  return out;
 }
 
 std::string Core::suffix() {

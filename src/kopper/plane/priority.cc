@@ -13,7 +13,7 @@ constexpr const char* kClasses = "priorityclasses.scheduling.k8s.io";
 json::Value default_class(Core& core, std::string_view but_for = {}) {
   json::Value found;
   for (const auto& [place, stored] : core.state.table(kClasses).objects()) {
-    if (stored->name == but_for || !stored->json.contains("\"globalDefault\":true")) continue;
+    if (stored->name == but_for || !stored->json.contains("globalDefault\":true")) continue;
     json::Value one = stored->value();
     if (!is_true(one["globalDefault"])) continue;
     if (found.is_null() || number(one["value"]) < number(found["value"])) found = std::move(one);

@@ -16,6 +16,11 @@ std::string type_prefix(const Resource& resource) {
 
 void put_type_first(json::Value& object, const Resource& resource) {
   json::Object& from = *object.as_object();
+  if (from.size() >= 2 && from.begin()[0].first == "kind" && from.begin()[1].first == "apiVersion") {
+    from.begin()[0].second = resource.kind;
+    from.begin()[1].second = resource.api_version();
+    return;
+  }
   std::vector<json::Object::Member> members;
   members.reserve(from.size() + 2);
   members.emplace_back("kind", resource.kind);
@@ -93,7 +98,11 @@ json::Value Renderer::shaped(const json::Value& value) const {
 }
 
 Task<std::string> Renderer::object(StoredRef stored) const {
-  if (as_stored(*stored)) co_return stored->json;
+  if (as_stored(*stored)) {
+    std::string out;
+    out.reserve(stored->json.size() + 1);  // for the newline of answer()
+    co_return out += stored->json;
+  }
   const json::Value v = co_await value(std::move(stored));
   co_return object(v);
 }

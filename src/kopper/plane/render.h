@@ -21,6 +21,8 @@ class Converter {
   virtual bool needed(const Resource& resource, const Stored& object) const = 0;
   // All of one request at once; values in, values out.
   virtual Task<std::vector<json::Value>> to_version(ResourceRef resource, std::vector<json::Value> objects) = 0;
+  // Whether objects are stored in this version: to_storage() changes nothing.
+  virtual bool stores(const Resource& resource) const = 0;
   virtual Task<json::Value> to_storage(ResourceRef resource, json::Value object) = 0;
 };
 

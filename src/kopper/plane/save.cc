@@ -122,8 +122,12 @@ Manager manager_of(const Core& core, const Call& call, const std::string& subres
   return {.name = call.manager(), .subresource = subresource, .now = core.now()};
 }
 
-Task<json::Value> to_storage(Core& core, ResourceRef resource, json::Value object) {
-  co_return co_await core.converter->to_storage(resource, std::move(object));
+// The object as it is to be stored: itself, or what it was converted into, which is then in `converted`.
+Task<json::Value*> to_storage(Core& core, ResourceRef resource, json::Value* object, json::Value* converted) {
+  if (core.converter->stores(*resource)) co_return object;
+  json::Value copy = *object;
+  *converted = co_await core.converter->to_storage(resource, std::move(copy));
+  co_return converted;
 }
 
 // Whether more than the version tells the two apart.
@@ -197,12 +201,13 @@ Task<Saved> save_new(Core& core, Call& call, json::Value object, bool tracked) {
   require_namespace(core, call, name);  // it may have gone while admission was asked
   Saved out;
   out.created = true;
-  out.value = attempt.object;
+  out.value = std::move(attempt.object);
   if (call.dry_run()) co_return out;
-  json::Value stored = co_await to_storage(core, resource, std::move(attempt.object));
+  json::Value converted;
+  json::Value* stored = co_await to_storage(core, resource, &out.value, &converted);
   if (table.find(resource->namespaced ? call.info.namespace_ : "", name))
     throw already_exists(resource->subject(), name);
-  out.stored = core.state.put(table, std::move(stored));
+  out.stored = core.state.put(table, *stored);
   out.value["metadata"]["resourceVersion"] = std::to_string(out.stored->revision);
   co_await core.state.durable(out.stored->revision);
   co_return out;
@@ -223,8 +228,8 @@ Task<Saved> save(Core& core, Call& call, Edit edit, SaveOptions options) {
             fmt::format("uid mismatch: the provided object specified uid {}, and no existing object was found", uid));
       co_return co_await save_new(core, call, std::move(fresh), options.tracked);
     }
-    const json::Value old = co_await in_version(core, resource, current);
-    json::Value next = edit(&old);
+    json::Value present = co_await in_version(core, resource, current);
+    json::Value next = edit(&present);
     settle_namespace(call, next);
     json::Value& metadata = next["metadata"];
     require_name(call, metadata);
@@ -254,7 +259,7 @@ Task<Saved> save(Core& core, Call& call, Edit edit, SaveOptions options) {
                       "AdditionalErrorMsg: Precondition failed: UID in precondition: {}, UID in object meta: {}",
                       resource->plural, ns, ns.empty() ? "" : "/", call.info.name, uid, current->uid));
     for (const char* owned : kServerOwned) {
-      const json::Value& value = old["metadata"][owned];
+      const json::Value& value = std::as_const(present)["metadata"][owned];
       if (value.is_null()) {
         metadata.as_object()->erase(owned);
       } else {
@@ -269,9 +274,10 @@ Task<Saved> save(Core& core, Call& call, Edit edit, SaveOptions options) {
                     .name = call.info.name,
                     .subresource = options.subresource,
                     .object = std::move(next),
-                    .old = old,
+                    .old = std::move(present),
                     .options = options_of(call, "UpdateOptions"),
                     .dry_run = call.dry_run()};
+    const json::Value& old = attempt.old;
     set_defaults(*resource, attempt.object);
     if (options.tracked) track_update(*resource, &old, attempt.object, manager_of(core, call, options.subresource));
     co_await mutated(core, call, attempt, options.face);
@@ -297,24 +303,25 @@ Task<Saved> save(Core& core, Call& call, Edit edit, SaveOptions options) {
       continue;
     }
     Saved out;
-    out.value = attempt.object;
+    out.value = std::move(attempt.object);
     if (call.dry_run()) co_return out;
     // What reads otherwise than it is stored is written as it reads.
     const bool stale = core.converter->needed(*resource, *current) && stored_otherwise(*current, old);
-    if (!stale && keep_times(old, attempt.object)) {
+    if (!stale && keep_times(old, out.value)) {
       out.stored = current;
-      out.value = old;
+      out.value = std::move(attempt.old);
       co_await core.state.durable(current->revision);
       co_return out;
     }
-    json::Value stored = co_await to_storage(core, resource, std::move(attempt.object));
+    json::Value converted;
+    json::Value* stored = co_await to_storage(core, resource, &out.value, &converted);
     if (table.find(ns, call.info.name) != current) continue;
-    if (deletion_is_due(table, stored)) {
+    if (deletion_is_due(table, *stored)) {
       const StoredRef last = core.state.erase(table, current->namespace_, current->name);
       co_await core.state.durable(last->revision);
       co_return out;
     }
-    out.stored = core.state.put(table, std::move(stored));
+    out.stored = core.state.put(table, *stored);
     out.value["metadata"]["resourceVersion"] = std::to_string(out.stored->revision);
     co_await core.state.durable(out.stored->revision);
     co_return out;

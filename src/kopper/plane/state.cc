@@ -97,7 +97,7 @@ Table* State::find_table(std::string_view name) {
   return at == tables_.end() ? nullptr : at->second.get();
 }
 
-StoredRef State::put(Table& table, json::Value object) {
+StoredRef State::put(Table& table, json::Value& object) {
   const std::uint64_t revision = ++revision_;
   object["metadata"]["resourceVersion"] = std::to_string(revision);
   const StoredRef after = make_stored(object, revision, json::dump(object));

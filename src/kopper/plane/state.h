@@ -110,7 +110,8 @@ class State {
 
   // Stores `object` under its metadata's namespace and name, as the next revision, which it is given. The caller has
   // made sure that it replaces what it should.
-  StoredRef put(Table& table, json::Value object);
+  StoredRef put(Table& table, json::Value& object);
+  StoredRef put(Table& table, json::Value&& object) { return put(table, object); }
   // Null when it is not there.
   StoredRef erase(Table& table, std::string_view namespace_, std::string_view name);
   // Nothing may leave the server before what it shows is durable.

@@ -78,7 +78,6 @@ json::Value patched(Call& call, const PatchDocument& document, const json::Value
     throw bad_result(document, out,
                      fmt::format("no kind \"{}\" is registered for version \"{}\" in scheme \"{}\"", out.text("kind"),
                                  out.text("apiVersion"), "pkg/runtime/scheme.go:111"));
-  json::Value before = out;
   try {
     decode_strictly(call, resource, out, document.complaints);
   } catch (const Refusal& refusal) {
@@ -86,7 +85,7 @@ json::Value patched(Call& call, const PatchDocument& document, const json::Value
     const std::string_view said = refusal.message;
     const std::string prefix = fmt::format("cannot be handled as a {}: ", resource.kind);
     const std::size_t at = said.find(prefix);
-    throw bad_result(document, std::move(before),
+    throw bad_result(document, document.applied_to(current),
                      at == std::string_view::npos ? said : said.substr(at + prefix.size()));
   }
   return out;

@@ -119,7 +119,7 @@ void Auth::authorize(const Call& call) {
 Task<> Auth::admit(Call& call, Attempt& attempt) {
   forbid_escalation(authorizer_, call, attempt);
   if (!options_.pod_service_accounts || attempt.resource->kind != "Pod") co_return;
-  co_await caretaker_.tend(attempt.namespace_);
+  if (caretaker_.behind(attempt.namespace_)) co_await caretaker_.tend(attempt.namespace_);
   give_pod_account(core_, attempt);
 }
 

@@ -82,6 +82,10 @@ Task<> Caretaker::run() {
   }
 }
 
+bool Caretaker::behind(const std::string& ns) const {
+  return namespaces_.contains(ns) || !core_.state.table("serviceaccounts").find(ns, "default");
+}
+
 Task<> Caretaker::tend(std::string ns) {
   const StoredRef object = core_.state.table("namespaces").find("", ns);
   if (!object || object->deleting) co_return;

@@ -22,6 +22,8 @@ class Caretaker {
   Task<> start();
   // Follows changes; ends only by cancellation.
   Task<> run();
+  // Whether tend() may have something to do.
+  bool behind(const std::string& namespace_) const;
   // What a namespace should have, now: so that nobody has to wait for it.
   Task<> tend(std::string namespace_);
 

@@ -90,7 +90,9 @@ void give_pod_account(Core& core, Attempt& attempt) {
     throw forbidden(attempt.resource->subject(), attempt.name,
                     fmt::format("error looking up service account {}/{}: serviceaccount \"{}\" not found",
                                 attempt.namespace_, name, name));
-  const json::Value account = found->value();
+  // Most accounts say nothing of it, and are not read.
+  const bool says = found->json.contains("automountServiceAccountToken") || found->json.contains("imagePullSecrets");
+  const json::Value account = says ? found->value() : json::Value();
   if (automounts(pod, account)) mount_token(core, spec);
   const json::Array* own = std::as_const(spec)["imagePullSecrets"].as_array();
   if ((own == nullptr || own->empty()) && account["imagePullSecrets"].is_array())
