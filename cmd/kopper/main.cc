@@ -9,6 +9,7 @@
 #include "kopper/rt/loop.h"
 
 #include "args.h"
+#include "free_lists.h"
 #include "session.h"
 #include "verbs.h"
 
@@ -35,6 +36,7 @@ int run(const Args& args) {
 }
 
 int main(int argc, char** argv) {
+  keep_freed_blocks();
   const auto [args, code] = parse_args(argc, argv);
   if (!args) return code;
   log::configure({.level = log::Level::Error});
