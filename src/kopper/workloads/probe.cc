@@ -10,9 +10,11 @@
 
 #include "kopper/base/error.h"
 #include "kopper/http/client.h"
+#include "kopper/http/h2_session.h"
 #include "kopper/http/url.h"
 #include "kopper/rt/scope.h"
 #include "kopper/rt/stream.h"
+#include "kopper/workloads/grpc_health.h"
 
 namespace kopper::workloads {
 
@@ -140,6 +142,37 @@ Task<ProbeResult> probe_tcp(api::corev1::TCPSocketAction action, ProbeTarget tar
   }
 }
 
+Task<ProbeResult> probe_grpc(api::corev1::GRPCAction action, ProbeTarget target) {
+  const auto at = fmt::format("{}:{}", target.address, action.port);
+  try {
+    auto stream = co_await rt::connect_tcp(target.address, static_cast<std::uint16_t>(action.port));
+    http::H2Client role{.scheme = "http", .authority = at};
+    http::H2Session session(std::move(stream), std::move(role));
+    http::Request request;
+    request.method = "POST";
+    request.target = "/grpc.health.v1.Health/Check";
+    request.headers = {{"content-type", "application/grpc"}, {"te", "trailers"}, {"user-agent", "kube-probe/1"}};
+    request.body = health_request(action.service);
+    const auto response = co_await session.request(request);
+    const auto body = co_await http::read_all(*response.body, kMaxOutput);
+    const auto status = health_status(body);
+    if (status == 1) co_return ProbeResult{true, {}};
+    if (status) {
+      co_return ProbeResult{false,
+                            fmt::format("service unhealthy (responded with \"{}\")", health_status_name(*status))};
+    }
+    const auto code = response.headers.get("grpc-status").value_or("");
+    constexpr std::string_view kUnimplemented = "12";
+    if (code == kUnimplemented) {
+      co_return ProbeResult{false, "this server does not implement the grpc health protocol (grpc.health.v1.Health)"};
+    }
+    co_return ProbeResult{
+        false, fmt::format("the answer of {} is none of grpc.health.v1.Health (HTTP status {})", at, response.status)};
+  } catch (const Error& error) {
+    co_return ProbeResult{false, fmt::format("failed to connect service \"{}\": {}", at, error.what())};
+  }
+}
+
 Task<ProbeResult> probe_exec(std::vector<std::string> command, ProbeTarget target) {
   if (!target.exec) co_return ProbeResult{false, "there is nobody to run the command"};
   try {
@@ -157,7 +190,8 @@ Task<ProbeResult> ask(Probe probe, ProbeTarget target) {
   if (probe.exec) co_return co_await probe_exec(probe.exec->command, std::move(target));
   if (probe.httpGet) co_return co_await probe_http(*probe.httpGet, std::move(target));
   if (probe.tcpSocket) co_return co_await probe_tcp(*probe.tcpSocket, std::move(target));
-  co_return ProbeResult{false, probe.grpc ? "gRPC probes are not supported here" : "the probe has no action"};
+  if (probe.grpc) co_return co_await probe_grpc(*probe.grpc, std::move(target));
+  co_return ProbeResult{false, "the probe has no action"};
 }
 
 }  // namespace

@@ -74,8 +74,7 @@ struct ProbeTarget {
   std::function<Task<ExecResult>(std::vector<std::string> argv)> exec;  // runs a program in the container
 };
 
-// Asks once, for as long as the probe allows: a command, HTTP(S) or TCP. Whatever goes wrong is in the result; gRPC is
-// not supported, and says so.
+// Asks once, for as long as the probe allows: a command, HTTP(S), TCP or gRPC. Whatever goes wrong is in the result.
 Task<ProbeResult> probe_once(api::corev1::Probe probe, ProbeTarget target);
 
 }  // namespace kopper::workloads

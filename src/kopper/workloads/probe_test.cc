@@ -1,5 +1,7 @@
 #include "kopper/workloads/probe.h"
 
+#include <list>
+
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
@@ -8,6 +10,7 @@
 #include "kopper/rt/cert.h"
 #include "kopper/rt/scope.h"
 #include "kopper/rt/stream.h"
+#include "kopper/workloads/grpc_health.h"
 
 namespace kopper::workloads {
 namespace {
@@ -184,10 +187,6 @@ TEST_F(ProbeOnce, SaysWhyNobodyAnswers) {
   EXPECT_TRUE(ask(tcp).ok);
   tcp.tcpSocket->port = port;
   EXPECT_THAT(ask(tcp).message, HasSubstr("refused"));
-
-  Probe grpc;
-  grpc.grpc.emplace().port = 1;
-  EXPECT_EQ(ask(grpc).message, "gRPC probes are not supported here");
 }
 
 TEST_F(ProbeOnce, DoesNotAskWhoSignedTheCertificate) {
@@ -207,6 +206,51 @@ TEST_F(ProbeOnce, DoesNotAskWhoSignedTheCertificate) {
   probe.httpGet->scheme = "HTTPS";
   const auto result = ask(probe);
   EXPECT_TRUE(result.ok) << result.message;
+}
+
+// Says of the service "good" that it serves.
+class Health final : public http::Handler {
+ public:
+  Task<http::Response> handle(http::Request request) override {
+    http::Response response;
+    response.headers.add("content-type", "application/grpc");
+    const bool known = request.target == "/grpc.health.v1.Health/Check" && request.headers.get("te") == "trailers";
+    if (!known || request.body == health_request("strange")) {
+      response.headers.add("grpc-status", "12");
+      response.body = http::whole({});
+      co_return response;
+    }
+    std::string message("\0\0\0\0\2\x08\2", 7);
+    if (request.body == health_request("good")) message.back() = 1;
+    response.body = http::whole(std::move(message));
+    co_return response;
+  }
+};
+
+Task<> serve_h2(rt::Listener* listener, Health* health) {
+  std::list<http::H2Session> sessions;
+  for (;;) {
+    auto stream = co_await listener->accept();
+    http::H2Server role{.handler = health};
+    sessions.emplace_back(std::move(stream), std::move(role));
+  }
+}
+
+TEST_F(ProbeOnce, AsksForHealthOverGrpc) {
+  auto listener = rt::Listener::tcp();
+  Health health;
+  rt::Scope serving;
+  serving.spawn(serve_h2(&listener, &health));
+  Probe probe;
+  probe.grpc.emplace().port = listener.port();
+  EXPECT_EQ(ask(probe).message, "service unhealthy (responded with \"NOT_SERVING\")");
+  probe.grpc->service = "good";
+  const auto good = ask(probe);
+  EXPECT_TRUE(good.ok) << good.message;
+  probe.grpc->service = "strange";
+  EXPECT_THAT(ask(probe).message, HasSubstr("does not implement the grpc health protocol"));
+  probe.grpc->port = unused_port();
+  EXPECT_THAT(ask(probe).message, HasSubstr("refused"));
 }
 
 Task<ExecResult> run_in_container(std::vector<std::string> argv) {
