@@ -21,6 +21,7 @@ using detail::SpdyFrame;
 constexpr std::size_t kMaxData = std::size_t{32} << 10U;  // of one frame
 constexpr std::size_t kUnsent = std::size_t{256} << 10U;  // who wants to write more waits
 constexpr std::uint32_t kWindowStep = std::uint32_t{32} << 10U;
+constexpr auto kHeartbeat = std::chrono::seconds(30);
 constexpr std::uint32_t kRefused = 3;
 constexpr std::uint32_t kCancel = 5;
 
@@ -48,6 +49,7 @@ class SpdySession::Core : public std::enable_shared_from_this<Core> {
   void start() {
     tasks_.spawn(read_loop());
     tasks_.spawn(write_loop());
+    tasks_.spawn(look_after());
   }
 
   // Wakes all who wait; they find the connection ended.
@@ -118,14 +120,24 @@ class SpdySession::Core : public std::enable_shared_from_this<Core> {
         more = take(decoder);
         co_await room();  // a peer that asks and does not read the answers
         while (!over_ && unread_ > options_.max_unread) {
+          held_up_ = true;
           read_some_.reset();
           co_await read_some_.wait();
         }
+        held_up_ = false;
       }
     } catch (const Error& error) {
       log::debug("a SPDY connection broke off", {{"error", error.what()}});
     }
     end();
+  }
+
+  // While nobody reads, nothing is received, not even that the client is gone: what is sent tells.
+  Task<> look_after() {
+    for (std::uint32_t id = 2;; id += 2) {
+      co_await rt::sleep(kHeartbeat);
+      if (held_up_) queue(SpdyEncoder::ping(id));
+    }
   }
 
   // False when the connection is to end.
@@ -202,6 +214,7 @@ class SpdySession::Core : public std::enable_shared_from_this<Core> {
   std::size_t unread_ = 0;
   std::string unsent_;
   bool writing_ = false;
+  bool held_up_ = false;
   bool over_ = false;
   rt::Event sent_;
   rt::Event unsent_more_;

@@ -164,6 +164,8 @@ TEST_F(SpdySessionTest, DoesNotReadOnForAReaderThatDoesNot) {
   }(peer_.get(), &more));
   loop_.poll();
   EXPECT_FALSE(more);
+  loop_.advance(std::chrono::seconds(30));
+  EXPECT_EQ(next().type, SpdyFrame::kPing);  // is it still there?
   std::string all;
   while (all.size() < 3'000'000) all += read(*stream);
   EXPECT_TRUE(more);

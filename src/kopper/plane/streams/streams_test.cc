@@ -164,6 +164,19 @@ TEST_F(StreamsTest, AClientThatGoesTakesItsCommandAlong) {
   EXPECT_NE(::kill(std::stoi(pid), 0), 0);
 }
 
+TEST_F(StreamsTest, AClientMayGoWhileItsInputIsNotRead) {
+  auto socket = open(shell("echo $$; exec sleep 1000", "stdin=true&stdout=true"));
+  std::string pid;
+  while (!pid.ends_with('\n')) pid += loop_.run(socket->receive())->data.substr(1);
+  for (int i = 0; i < 20; ++i) send(*socket, 0, std::string(100'000, 'x'));
+  loop_.poll();
+  socket.reset();
+  loop_.poll();
+  EXPECT_EQ(::kill(std::stoi(pid), 0), 0);
+  loop_.advance(std::chrono::seconds(30));
+  EXPECT_NE(::kill(std::stoi(pid), 0), 0);
+}
+
 TEST_F(StreamsTest, ManyBytesBothWays) {
   const auto socket = open(shell("head -c 3000000 /dev/zero"));
   EXPECT_EQ(rest(*socket)[1].size(), 3000000U);

@@ -18,6 +18,8 @@ enum Channel : std::uint8_t { kInput = 0, kOutput = 1, kErrors = 2, kStatus = 3,
 
 // What a program has not read yet of its input. A client that sends more is not read any further.
 constexpr std::size_t kUnread = std::size_t{1} << 20U;
+// So often it is then asked whether it is still there.
+constexpr auto kHeartbeat = std::chrono::seconds(30);
 
 class WebSocketSession final : public RemoteSession {
  public:
@@ -38,6 +40,7 @@ class WebSocketSession final : public RemoteSession {
     // So the client knows that it is connected before there is any output.
     const Channel lowest = options.output ? kOutput : options.errors ? kErrors : kStatus;
     tasks_.spawn(receive(lowest));
+    if (options.input) tasks_.spawn(look_after(lowest));
   }
 
   Task<> closed() override { return gone_.wait(); }
@@ -82,11 +85,24 @@ class WebSocketSession final : public RemoteSession {
     gone_.set();
   }
 
+  // While a program does not read, nothing is received, not even that the client is gone: what is sent tells.
+  Task<> look_after(Channel channel) {
+    try {
+      for (;;) {
+        co_await rt::sleep(kHeartbeat);
+        if (held_up_) co_await send(channel, "");
+      }
+    } catch (const Error&) {
+      gone_.set();
+    }
+  }
+
   Task<> take(std::string message) {
     if (message.empty()) co_return;
     const auto channel = static_cast<std::uint8_t>(message.front());
     const std::string_view bytes = std::string_view(message).substr(1);
     try {
+      held_up_ = channel == kInput;
       if (channel == kInput && input_ != nullptr) co_await input_->write(bytes);
       if (channel == kResize) co_await sizes_->write(bytes);
       const bool end = channel == kClose && socket_->subprotocol() == kV5 && bytes == std::string_view("\0", 1);
@@ -94,6 +110,7 @@ class WebSocketSession final : public RemoteSession {
     } catch (const Error&) {
       // nobody reads it any more
     }
+    held_up_ = false;
   }
 
   const std::unique_ptr<http::WebSocket> socket_;
@@ -104,6 +121,7 @@ class WebSocketSession final : public RemoteSession {
   std::unique_ptr<rt::Stream> sizes_;
   std::unique_ptr<rt::Stream> sizes_end_;
   rt::Semaphore sending_{1};
+  bool held_up_ = false;
   rt::Event gone_;
   rt::Scope tasks_;
 };
