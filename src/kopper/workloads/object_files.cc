@@ -42,13 +42,21 @@ ObjectFiles read(const fs::path& directory) {
   return found;
 }
 
-void write(const fs::path& directory, const ObjectFiles& files) {
+// Modes are set by hand: whatever our umask is, programs that change their user read their files.
+void make_directories(const fs::path& directory) {
+  if (fs::exists(directory)) return;
+  make_directories(directory.parent_path());
   fs::create_directory(directory);
+  fs::permissions(directory, static_cast<fs::perms>(0755));
+}
+
+void write(const fs::path& directory, const ObjectFiles& files) {
+  make_directories(directory);
   for (const auto& [path, file] : files) {
     const auto full = directory / path;
-    fs::create_directories(full.parent_path());
+    make_directories(full.parent_path());
     rt::write_file_in_place(full, file.bytes, 0600);
-    fs::permissions(full, static_cast<fs::perms>(file.mode));  // whatever our umask is
+    fs::permissions(full, static_cast<fs::perms>(file.mode));
   }
 }
 
@@ -77,7 +85,7 @@ void check(const std::string& path) {
 bool write_object_files(const fs::path& directory, const ObjectFiles& files) {
   for (const auto& [path, file] : files) check(path);
   try {
-    fs::create_directories(directory);
+    make_directories(directory);
     const auto current = target_of(directory / kData);
     if (!current.empty() && fs::exists(directory / current) && read(directory / current) == files) {
       link(directory, files);

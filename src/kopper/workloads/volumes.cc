@@ -22,8 +22,6 @@ using api::corev1::Volume;
 namespace {
 
 constexpr unsigned kDefaultMode = 0644;
-// Nobody but us enters the pod's directory; a secret's files say so too.
-constexpr unsigned kOwnerOnly = 0700;
 
 unsigned mode_of(std::optional<std::int32_t> mode, std::optional<std::int32_t> default_mode) {
   return static_cast<unsigned>(mode.value_or(default_mode.value_or(kDefaultMode))) & 0777U;
@@ -69,12 +67,12 @@ class PodVolumes::Files {
   void config_map(const Source& source, std::optional<std::int32_t> default_mode) {
     const bool optional = source.optional.value_or(false);
     const auto map = find_config_map(objects_, source.name, optional);
-    if (map) add("config", bytes_of(*map), source.items, default_mode, optional, 0777);
+    if (map) add("config", bytes_of(*map), source.items, default_mode, optional);
   }
   void secret(const std::string& name, const std::vector<KeyToPath>& items, std::optional<std::int32_t> default_mode,
               bool optional) {
     const auto found = find_secret(objects_, name, optional);
-    if (found) add("secret", bytes_of(*found), items, default_mode, optional, kOwnerOnly);
+    if (found) add("secret", bytes_of(*found), items, default_mode, optional);
   }
   void downward(const std::vector<api::corev1::DownwardAPIVolumeFile>& items,
                 std::optional<std::int32_t> default_mode) {
@@ -86,21 +84,21 @@ class PodVolumes::Files {
     }
   }
   void token(const std::string& path, std::string text, std::optional<std::int32_t> default_mode) {
-    files_[path] = {std::move(text), mode_of(std::nullopt, default_mode) & kOwnerOnly};
+    files_[path] = {std::move(text), mode_of(std::nullopt, default_mode)};
   }
 
   const ObjectFiles& files() const { return files_; }
 
  private:
   void add(std::string_view what, const std::map<std::string, std::string>& values, const std::vector<KeyToPath>& items,
-           std::optional<std::int32_t> default_mode, bool optional, unsigned mask) {
+           std::optional<std::int32_t> default_mode, bool optional) {
     if (items.empty()) {
-      for (const auto& [key, bytes] : values) files_[key] = {bytes, mode_of(std::nullopt, default_mode) & mask};
+      for (const auto& [key, bytes] : values) files_[key] = {bytes, mode_of(std::nullopt, default_mode)};
     }
     for (const auto& item : items) {
       const auto found = values.find(item.key);
       if (found != values.end()) {
-        files_[item.path] = {found->second, mode_of(item.mode, default_mode) & mask};
+        files_[item.path] = {found->second, mode_of(item.mode, default_mode)};
       } else if (!optional) {
         throw Error(Code::NotFound, fmt::format("references non-existent {} key: {}", what, item.key));
       }
@@ -178,11 +176,11 @@ Task<PodVolumes::Place> PodVolumes::place(const Pod* pod, const Volume* volume, 
     throw Error(Code::Unsupported,
                 fmt::format("volume \"{}\": {} is not supported here", volume->name, kind_of(*volume)));
   }
-  fs::create_directories(directory);
+  fs::create_directories(directory.parent_path());
   fs::permissions(root, fs::perms::owner_all);
   if (place.of_objects) {
     write_object_files(directory, files.files());
-  } else {
+  } else if (fs::create_directory(directory)) {
     fs::permissions(directory, fs::perms::all);
   }
   co_return place;

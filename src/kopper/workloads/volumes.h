@@ -37,8 +37,9 @@ struct VolumeSources {
   std::vector<std::string> host_paths;  // directories and files of the machine that pods may see
 };
 
-// The volumes of one pod as directories of this machine, below <pods>/<uid>/volumes, which only we may enter.
-// Loop-confined. emptyDir in memory is a directory as well: it outlives containers, and all of them see it.
+// The volumes of one pod as directories of this machine, below <pods>/<uid>/volumes. Files have the modes that the pod
+// asks for, as its programs may change their user; nobody else on the machine may enter <pods>/<uid>. Loop-confined.
+// emptyDir in memory is a directory as well: it outlives containers, and all of them see it.
 class PodVolumes {
  public:
   PodVolumes(std::filesystem::path pods, VolumeSources sources);

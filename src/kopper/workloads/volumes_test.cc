@@ -124,14 +124,14 @@ TEST_F(VolumesTest, FilesFollowTheirObjects) {
   some.items.push_back({.key = "a.conf", .path = "etc/main.conf", .mode = 0640});
   auto& login = add("login").secret.emplace();
   login.secretName = "login";
-  login.defaultMode = 0644;
+  login.defaultMode = 0440;
   update();
   EXPECT_EQ(rt::read_file(volume("all") / "a.conf"), "one");
   EXPECT_EQ(rt::read_file(volume("some") / "etc/main.conf"), "one");
   EXPECT_FALSE(fs::exists(volume("some") / "b.conf"));
   EXPECT_EQ(static_cast<unsigned>(fs::status(volume("some") / "etc/main.conf").permissions()), 0640U);
   EXPECT_EQ(rt::read_file(volume("login") / "password"), "s3cret");
-  EXPECT_EQ(static_cast<unsigned>(fs::status(volume("login") / "password").permissions()), 0600U);
+  EXPECT_EQ(static_cast<unsigned>(fs::status(volume("login") / "password").permissions()), 0440U);
   EXPECT_TRUE(mount({.name = "all", .mountPath = "/x"}).read_only);
 
   config.data = {{"a.conf", "new"}};
