@@ -22,7 +22,7 @@ struct LogOptions {
   bool follow = false;    // until the container has ended and all was read
   bool previous = false;  // the run before this one
   bool timestamps = false;
-  LogStream stream = LogStream::All;
+  LogStream stream = LogStream::All;  // clients cannot ask for one yet: kube-apiserver refuses it by default
   std::optional<std::int64_t> tail_lines;
   std::optional<std::int64_t> limit_bytes;
   std::optional<rt::WallTime> since;

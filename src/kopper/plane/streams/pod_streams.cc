@@ -126,7 +126,9 @@ std::vector<std::uint16_t> ports_of(const Call& call) {
       const std::string_view one = left.substr(0, left.find(','));
       left.remove_prefix(std::min(left.size(), one.size() + 1));
       const auto port = port_of(one);
-      if (!port) throw bad_request(fmt::format("unable to parse \"{}\" as a port", one));
+      if (!port)
+        throw bad_request(
+            fmt::format("cannot convert to []int32: strconv.ParseUint: parsing \"{}\": invalid syntax", one));
       ports.push_back(*port);
     }
   }

@@ -94,23 +94,19 @@ LogOptions log_options(const Call& call, rt::WallTime now) {
   options.limit_bytes = number(call.info, "limitBytes");
   const auto seconds = number(call.info, "sinceSeconds");
   const auto time = call.info.text("sinceTime");
-  const std::string stream = call.info.text("stream").value_or("All");
   Problems problems;
   if (options.tail_lines && *options.tail_lines < 0)
     problems.invalid("tailLines", *options.tail_lines, "must be greater than or equal to 0");
   if (options.limit_bytes && *options.limit_bytes < 1)
     problems.invalid("limitBytes", *options.limit_bytes, "must be greater than 0");
   if (seconds && time) {
-    problems.forbidden("", "at most one of `sinceTime` or `sinceSeconds` may be specified");
+    problems.forbidden("[]", "at most one of `sinceTime` or `sinceSeconds` may be specified");
   } else if (seconds && *seconds < 1) {
     problems.invalid("sinceSeconds", *seconds, "must be greater than 0");
   }
-  if (stream != "All" && stream != "Stdout" && stream != "Stderr")
-    problems.not_supported("stream", stream, {"All", "Stderr", "Stdout"});
-  if (stream != "All" && options.tail_lines)
-    problems.forbidden("", "`tailLines` and specific `stream` are mutually exclusive for now");
+  // Behind a feature gate of the real server that is off.
+  if (call.info.text("stream")) problems.forbidden("stream", "may not be specified");
   if (!problems.empty()) throw invalid("", "PodLogOptions", call.info.name, problems);
-  if (stream != "All") options.stream = stream == "Stdout" ? LogStream::Stdout : LogStream::Stderr;
   if (seconds) options.since = now - std::chrono::seconds(std::min<std::int64_t>(*seconds, 1'000'000'000));
   if (time) {
     const auto parsed = api::MicroTime::parse(*time);

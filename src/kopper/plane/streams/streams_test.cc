@@ -78,15 +78,14 @@ class StreamsTest : public ::testing::Test {
 constexpr const char* kSuccess = R"({"metadata":{},"status":"Success"})";
 
 TEST_F(StreamsTest, LogIsAskedOfTheHost) {
-  EXPECT_EQ(of_pod("log?container=main&tailLines=5&timestamps=true&sinceSeconds=60&stream=Stderr&follow=1").first, 422);
-  const auto [status, text] = of_pod("log?container=main&timestamps=true&sinceSeconds=60&stream=Stderr&follow=1");
+  const auto [status, text] = of_pod("log?container=main&timestamps=true&sinceSeconds=60&follow=1&tailLines=5");
   EXPECT_EQ(status, 200);
   EXPECT_EQ(text, "a line\n");
   EXPECT_EQ(host_.asked.name, "main");
   EXPECT_EQ(host_.asked.run, "kopper://2");
   EXPECT_TRUE(host_.asked_options.follow);
   EXPECT_TRUE(host_.asked_options.timestamps);
-  EXPECT_EQ(host_.asked_options.stream, LogStream::Stderr);
+  EXPECT_EQ(host_.asked_options.tail_lines, 5);
   EXPECT_EQ(host_.asked_options.since, loop_.wall_now() - std::chrono::seconds(60));
   EXPECT_EQ(of_pod("log?container=main&previous=true").first, 200);
   EXPECT_EQ(host_.asked.run, "kopper://1");
@@ -99,6 +98,13 @@ TEST_F(StreamsTest, LogIsRefusedInTheWordsOfAKubelet) {
   EXPECT_EQ(why("log?container=side&previous=1"), R"(400 previous terminated container "side" in pod "web" not found)");
   EXPECT_EQ(why("log?container=main&tailLines=-1"),
             "422 PodLogOptions \"web\" is invalid: tailLines: Invalid value: -1: must be greater than or equal to 0");
+  EXPECT_EQ(why("log?container=main&stream=Stderr"),
+            "422 PodLogOptions \"web\" is invalid: stream: Forbidden: may not be specified");
+  EXPECT_EQ(why("log?sinceSeconds=1&sinceTime=2026-01-01T00:00:00Z"),
+            "422 PodLogOptions \"web\" is invalid: []: Forbidden: at most one of `sinceTime` or `sinceSeconds` may be "
+            "specified");
+  EXPECT_EQ(why("log?sinceTime=x"),
+            "400 parsing time \"x\" as \"2006-01-02T15:04:05Z07:00\": cannot parse \"x\" as \"2006\"");
   EXPECT_EQ(why("log?tailLines=x"), "400 strconv.ParseInt: parsing \"x\": invalid syntax");
   host_.no_log = true;
   EXPECT_EQ(why("log?container=main"), "400 the log is gone");
@@ -246,7 +252,8 @@ TEST_F(StreamsTest, PortsThatAreNoneAreRefused) {
     }
     return std::string();
   };
-  EXPECT_EQ(refusal("portforward?ports=x", "v4.channel.k8s.io"), "unable to parse \"x\" as a port");
+  EXPECT_EQ(refusal("portforward?ports=x", "v4.channel.k8s.io"),
+            "cannot convert to []int32: strconv.ParseUint: parsing \"x\": invalid syntax");
   EXPECT_EQ(refusal("portforward", "v4.channel.k8s.io"), "query parameter \"ports\" is required");
   EXPECT_NE(refusal("portforward?ports=1", "v5.channel.k8s.io").find("are not supported"), std::string::npos);
 }
