@@ -3,6 +3,7 @@
 #include <filesystem>
 #include <utility>
 
+#include "kopper/workloads/cron_job.h"
 #include "kopper/workloads/daemon_set.h"
 #include "kopper/workloads/deployment.h"
 #include "kopper/workloads/disruption_budget.h"
@@ -18,6 +19,7 @@ namespace kopper::workloads {
 
 std::vector<runtime::ControllerSpec> controllers(const std::string& state_dir, Forwarder* forwarder) {
   std::vector<runtime::ControllerSpec> all;
+  all.push_back(cron_job());
   all.push_back(daemon_set());
   all.push_back(deployment());
   all.push_back(endpoints());

@@ -1,5 +1,6 @@
 #include "kopper/workloads/job.h"
 
+#include <chrono>
 #include <set>
 #include <string>
 #include <utility>
@@ -132,8 +133,13 @@ Task<Next> release(runtime::Context<Pod> pod) {
     const auto live = co_await pod.live<Job>().find(key);
     if (live && stays(*live)) co_return Next::wait();
   }
-  co_await pod.patch(*pod, without_finalizer(*pod));
-  co_return Next::wait();
+  try {
+    co_await pod.patch(*pod, without_finalizer(*pod));
+  } catch (const Error& error) {
+    if (error.code != Code::Conflict) throw;
+    // Somebody else changed it, its deletion is likely to be why: that brings us back.
+  }
+  co_return Next::in(std::chrono::seconds(1));
 }
 
 bool is_its_pod(const Pod& pod, const Job& job) { return api::is_controlled_by(pod.metadata, job.metadata.uid); }
