@@ -24,6 +24,7 @@ ProgressRow progress_of(const json::Value& object) {
   row.name = object["metadata"].text("name");
   row.phase = object["status"].text("phase");
   const auto* ready = condition(object, "Ready");
+  if (ready == nullptr) ready = condition(object, "Available");  // what kinds that are like Deployments say
   const auto* degraded = condition(object, "Degraded");
   const auto* told = degraded != nullptr && degraded->text("status") == "True" ? degraded : ready;
   row.ready = ready == nullptr ? "-" : ready->text("status");

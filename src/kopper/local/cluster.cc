@@ -16,6 +16,8 @@ namespace kopper::local {
 
 namespace {
 
+// Where somebody can listen, and neither pods (127.128.0.0/9) nor nodes (127.0.0.0/16) are.
+constexpr const char* kServices = "127.96.0.0/16";
 constexpr std::string_view kAdministrators = "system:masters";
 
 // A client in this process: known without a certificate.
@@ -51,6 +53,7 @@ std::shared_ptr<http::Handler> as(plane::LocalServer& server, std::string name, 
 
 plane::LocalServerOptions server_options(const ClusterOptions& options) {
   auto server = options.server;
+  server.plane.service_network = kServices;
   return server;
 }
 
@@ -74,12 +77,14 @@ Cluster::Cluster(ClusterOptions options)
       state_(options_.server.data_dir),
       server_(server_options(options_)),
       client_(as(server_, "kopper-admin")),
-      node_(node_options(options_, state_)) {
+      node_(node_options(options_, state_)),
+      host_(node_) {
   const auto library = state_.path() / "pod-network.so";
   rt::write_file_atomic(library, workloads::network_library(), 0755);
+  server_.plane().set_pod_host(&host_);
 }
 
-Cluster::~Cluster() = default;
+Cluster::~Cluster() { server_.plane().set_pod_host(nullptr); }
 
 Task<> Cluster::operate(runtime::Manager* manager, std::string what) {
   try {
@@ -118,7 +123,7 @@ Task<> Cluster::start() {
   runtime::ManagerOptions manager;
   manager.name = "kopper";
   controllers_ = std::make_unique<runtime::Manager>(as(server_, "kopper-controllers"), manager);
-  for (auto& controller : workloads::controllers(state_.path())) controllers_->add(std::move(controller));
+  for (auto& controller : workloads::controllers(state_.path(), &forwarder_)) controllers_->add(std::move(controller));
   for (auto& controller : node_.controllers()) controllers_->add(std::move(controller));
   scope_.spawn(operate(controllers_.get(), "the cluster's controllers"));
   if (!options_.operators.controllers.empty()) {

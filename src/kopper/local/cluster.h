@@ -12,8 +12,10 @@
 #include "kopper/plane/local_server.h"
 #include "kopper/rt/scope.h"
 #include "kopper/runtime/manager.h"
+#include "kopper/workloads/forwarder.h"
 #include "kopper/workloads/image_map.h"
 #include "kopper/workloads/node.h"
+#include "kopper/workloads/node_host.h"
 
 namespace kopper::local {
 
@@ -62,6 +64,8 @@ class Cluster {
   plane::LocalServer server_;
   client::Client client_;
   workloads::Node node_;
+  workloads::NodeHost host_;
+  workloads::Forwarder forwarder_;
   std::unique_ptr<runtime::Manager> controllers_;
   std::unique_ptr<runtime::Manager> operators_;
   std::string failure_;

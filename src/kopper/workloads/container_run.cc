@@ -407,6 +407,10 @@ rt::Stream* ContainerRun::input() {
   return &process_->input();
 }
 
+void ContainerRun::resize(std::uint16_t columns, std::uint16_t rows) noexcept {
+  if (process_ && spec_.tty.value_or(false)) process_->resize(columns, rows);
+}
+
 // bubblewrap, which runs outside, and its first process inside, whose child is the program. Beside another container,
 // nsenter comes first, and the program right after bubblewrap.
 int ContainerRun::descendant(int steps) const {

@@ -68,6 +68,8 @@ class ContainerRun {
   std::shared_ptr<ContainerLog> log(bool previous) const { return previous ? previous_log_ : log_; }
   // The program's standard input, when the container has one.
   rt::Stream* input();
+  // Of its terminal, when it has one.
+  void resize(std::uint16_t columns, std::uint16_t rows) noexcept;
   // Its first process on this machine; 0 when it does not run.
   int init() const;
 
