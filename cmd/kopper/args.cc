@@ -129,7 +129,7 @@ CLI::App* add_up(CLI::App& app, Args& args) {
   auto* verb = app.add_subcommand(
       "up", "Run a local cluster whose pods are programs of this machine, with Kopper's operators, until stopped");
   verb->add_flag("--demo", args.demo, "Apply the operators' samples and show how they become ready");
-  verb->add_option("--operators", args.operators, "Which ones to run, separated by commas (default: all)")
+  verb->add_option("--operators", args.operators, "Which ones to run, separated by commas, or none (default: all)")
       ->delimiter(',');
   verb->add_option("--nodes", args.nodes, "How many logical nodes")->check(CLI::Range(1, 100))->capture_default_str();
   verb->add_option("--data-dir", args.data_dir,
@@ -146,6 +146,8 @@ CLI::App* add_up(CLI::App& app, Args& args) {
           "How long to wait for them (default: 2m)")
       ->type_name("DURATION");
   verb->add_option("--port", args.port, "Port of the API server on 127.0.0.1 (default: one that is free)");
+  verb->add_option("--token-auth-file", args.token_file, "Who else may log in: lines of token,user,uid,\"group,group\"")
+      ->check(CLI::ExistingFile.description(""));
   verb->add_option("--image-map", args.image_map,
                    "A file that says which programs images stand for: images: [{name, entrypoint, program, package}]")
       ->check(CLI::ExistingFile.description(""));

@@ -44,6 +44,7 @@ constexpr const char* kNext =
 // Those of --operators; all of them when none are named.
 std::vector<operators::Entry> chosen(const std::vector<std::string>& names) {
   auto all = operators::catalog();
+  if (names == std::vector<std::string>{"none"}) return {};
   for (const auto& name : names) {
     if (std::ranges::find(all, name, &operators::Entry::name) != all.end()) continue;
     std::vector<std::string> known;
@@ -73,6 +74,7 @@ local::ClusterOptions cluster_options(const Args& args, const std::vector<operat
   local::ClusterOptions options;
   options.server.port = args.port;
   options.server.data_dir = args.data_dir;
+  options.server.token_file = args.token_file;
   options.server.plane.event_ttl = args.event_ttl;
   options.nodes = args.nodes;
   options.images = images_of(args);

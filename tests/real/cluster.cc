@@ -10,6 +10,7 @@
 #include <iterator>
 #include <memory>
 #include <optional>
+#include <sstream>
 #include <stdexcept>
 #include <utility>
 
@@ -161,7 +162,11 @@ RealCluster::RealCluster() {
       std::vector<std::string> start{"start", dir_, "--owner", std::to_string(getpid())};
       if (const char* version = std::getenv("KOPPER_REAL_VERSION")) start.insert(start.end(), {"--version", version});
       if (const char* kopper = std::getenv("KOPPER_REAL_LOCAL")) start.insert(start.end(), {"--kopper", kopper});
-      if (const char* flag = std::getenv("KOPPER_REAL_FLAG")) start.insert(start.end(), {"--", flag});
+      if (const char* flag = std::getenv("KOPPER_REAL_FLAG")) {
+        start.emplace_back("--");
+        std::istringstream words(flag);
+        for (std::string word; words >> word;) start.push_back(word);
+      }
       tool(std::move(start));
     } catch (...) {
       std::filesystem::remove_all(dir_);

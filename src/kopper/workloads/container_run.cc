@@ -411,8 +411,6 @@ void ContainerRun::resize(std::uint16_t columns, std::uint16_t rows) noexcept {
   if (process_ && spec_.tty.value_or(false)) process_->resize(columns, rows);
 }
 
-// bubblewrap, which runs outside, and its first process inside, whose child is the program. Beside another container,
-// nsenter comes first, and the program right after bubblewrap.
 int ContainerRun::descendant(int steps) const {
   int at = process_ ? process_->pid() : 0;
   for (; at != 0 && steps > 0; --steps) {
@@ -422,9 +420,9 @@ int ContainerRun::descendant(int steps) const {
   return at;
 }
 
-int ContainerRun::init() const { return descendant(is_beside() ? 2 : 1); }
-int ContainerRun::program() const { return descendant(2); }
-bool ContainerRun::is_beside() const { return launch_ && launch_->sandbox.beside != 0; }
+// bubblewrap, which runs outside; its first process inside; the program. Or nsenter, and the program.
+int ContainerRun::init() const { return process_ && launch_->inside != 0 ? launch_->inside : descendant(1); }
+int ContainerRun::program() const { return descendant(process_ && launch_->inside != 0 ? 1 : 2); }
 
 rt::ProcessSpec ContainerRun::enter(const std::vector<std::string>& argv) const {
   if (simulated_) {

@@ -70,8 +70,9 @@ class ContainerRun {
   rt::Stream* input();
   // Of its terminal, when it has one.
   void resize(std::uint16_t columns, std::uint16_t rows) noexcept;
-  // Its first process on this machine; 0 when it does not run.
+  // The first process of its sandbox; 0 when it does not run.
   int init() const;
+  const Launch* launched() const { return process_ ? &*launch_ : nullptr; }
 
  private:
   Task<bool> prepare();
@@ -87,7 +88,6 @@ class ContainerRun {
   Task<std::string> last_words(int exit_code);
   int descendant(int steps) const;
   int program() const;
-  bool is_beside() const;
   void wait_for(std::string reason, std::string message);
   void began();
   void ended(const rt::ExitStatus& exit, std::string message);

@@ -111,6 +111,7 @@ void set_user(Sandbox& sandbox, const Pod& pod, const Container& container, cons
 std::string_view network_library() { return embedded::pod_network(); }
 
 rt::ProcessSpec Launch::process() const {
+  if (inside != 0) return process(inside, sandbox.argv);
   rt::ProcessSpec spec;
   spec.argv = bubblewrap(sandbox);
   spec.env = env;
@@ -119,6 +120,7 @@ rt::ProcessSpec Launch::process() const {
 }
 
 rt::ProcessSpec Launch::process(int init, const std::vector<std::string>& argv) const {
+  if (!argv.empty()) check_program(argv[0], env, sandbox.mounts);
   rt::ProcessSpec spec;
   spec.argv = enter_sandbox(sandbox, init, argv);
   spec.env = env;

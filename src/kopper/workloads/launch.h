@@ -31,9 +31,11 @@ struct Launch {
   Sandbox sandbox;
   Environment env;
   std::string stop_signal = "SIGTERM";
+  int inside = 0;  // the first process of another container's sandbox, in which it runs; 0: in one of its own
 
   rt::ProcessSpec process() const;
-  // The same for a command beside it, in the sandbox whose first process is `init`.
+  // The same for a command beside it, in the sandbox whose first process is `init`. Throws Error when it is none of the
+  // machine's programs.
   rt::ProcessSpec process(int init, const std::vector<std::string>& argv) const;
 };
 

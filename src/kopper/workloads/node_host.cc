@@ -68,13 +68,20 @@ Task<std::unique_ptr<http::Body>> NodeHost::log(ContainerRef container, plane::L
   if (run.status().imageID == "simulated") {
     co_return http::whole("simulated: the image " + run.spec().image + " stands for no program of this machine\n");
   }
-  throw Error(Code::NotFound, fmt::format("{} container \"{}\" in pod \"{}\" not found",
-                                          options.previous ? "previous terminated" : "the log of", container.name,
-                                          container.pod.name));
+  throw Error(Code::NotFound,
+              fmt::format("{} container \"{}\" in pod \"{}\" not found",
+                          options.previous ? "previous terminated" : "the log of", container.name, container.pod.name));
 }
 
 rt::ProcessSpec NodeHost::enter(const ContainerRef& container, const std::vector<std::string>& command, bool tty) {
-  auto spec = container_of(node_, container).enter(command);
+  rt::ProcessSpec spec;
+  try {
+    spec = container_of(node_, container).enter(command);
+  } catch (Error& error) {
+    if (error.reason != "StartError") throw;
+    error.code = Code::Internal;
+    throw std::move(error.with("error executing command in container: failed to exec in container"));
+  }
   if (tty) spec.env.emplace_back("TERM", "xterm");
   return spec;
 }

@@ -119,8 +119,13 @@ Launch PodRun::launch(const Container& container) {
   const auto& others = pod_->spec.ephemeralContainers;
   const auto ephemeral = std::ranges::find(others, container.name, &EphemeralContainer::name);
   if (ephemeral != others.end() && !ephemeral->targetContainerName.empty()) {
+    // In the sandbox of its target it sees that one's processes, and its files too: both have the same machine's.
     const auto* target = this->container(ephemeral->targetContainerName);
-    if (target != nullptr) out.sandbox.beside = target->init();
+    if (target != nullptr && target->launched() != nullptr) {
+      out.inside = target->init();
+      out.sandbox.user = target->launched()->sandbox.user;
+      out.sandbox.cwd = "";
+    }
   }
   return out;
 }

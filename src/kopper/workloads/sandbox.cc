@@ -46,25 +46,13 @@ void show(Words& out, const fs::path& path, const std::vector<Mount>& mounts) { 
   for (const auto& part : fs::directory_iterator(path, ignored)) show(out, part.path(), mounts);
 }
 
-// A user of its own means a user namespace of its own, which has to be entered first.
-Words join(const Sandbox& sandbox, int process) {
-  Words out{"nsenter", "--target", std::to_string(process)};
-  if (sandbox.user || rt::user_id() != 0) add(out, {"--user", "--preserve-credentials"});
-  return out;
-}
-
 }  // namespace
 
 Words bubblewrap(const Sandbox& sandbox) {
   Words out;
-  if (sandbox.beside != 0) {
-    out = join(sandbox, sandbox.beside);
-    add(out, {"--pid", "--"});
-  }
   const auto add = [&out](std::initializer_list<std::string> words) { workloads::add(out, words); };
-  add({"bwrap", "--die-with-parent", "--new-session", "--unshare-ipc", "--unshare-uts", "--hostname",
+  add({"bwrap", "--die-with-parent", "--new-session", "--unshare-pid", "--unshare-ipc", "--unshare-uts", "--hostname",
        sandbox.hostname});
-  if (sandbox.beside == 0) add({"--unshare-pid"});
   if (sandbox.user) {
     add({"--unshare-user", "--uid", std::to_string(*sandbox.user), "--gid", std::to_string(sandbox.group)});
   }
@@ -98,7 +86,9 @@ Words bubblewrap(const Sandbox& sandbox) {
 }
 
 Words enter_sandbox(const Sandbox& sandbox, int init, const Words& argv) {
-  Words out = join(sandbox, init);
+  Words out{"nsenter", "--target", std::to_string(init)};
+  // A user of its own means a user namespace of its own.
+  if (sandbox.user || rt::user_id() != 0) add(out, {"--user", "--preserve-credentials"});
   add(out, {"--mount", "--pid", "--uts", "--ipc", "--wdns=" + (sandbox.cwd.empty() ? "/" : sandbox.cwd), "--"});
   if (!sandbox.env.empty()) add(out, {"env"});
   for (const auto& [name, value] : sandbox.env) add(out, {name + "=" + value});

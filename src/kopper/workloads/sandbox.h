@@ -26,7 +26,6 @@ struct Sandbox {
   std::optional<std::int64_t> user;                      // whom the program takes itself for; none: who we are
   std::int64_t group = 0;                                // with `user`
   bool read_only_root = false;
-  int beside = 0;  // a process of another sandbox (its first one), whose processes it sees and may signal; 0: none
   std::vector<std::string> argv;
 };
 
