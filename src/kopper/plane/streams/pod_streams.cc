@@ -38,29 +38,40 @@ std::vector<std::string> command_of(const Call& call) {
   return command;
 }
 
-// What a command or an attachment needs of the host. Throws Error when the container is not there.
+// What a command or an attachment needs of the host.
 struct Prepared {
   CommandOptions options;
+  std::string failure;  // instead of the rest: for the client to be told once it is connected
   std::optional<rt::ProcessSpec> spec;
   std::unique_ptr<Attachment> attachment;
 };
 
+// A container that is not there is no reason to connect: throws Error (500), as a kubelet answers.
 Prepared prepare(const Call& call, const PodTarget& target, PodHost& host) {
-  if (!target.running())
-    throw Error(Code::Internal, fmt::format("container not found (\"{}\")", target.container.name));
+  Error absent(Code::NotFound, fmt::format("container not found (\"{}\")", target.container.name));
+  absent.http_status = 500;
+  if (!target.running()) throw absent;
   Prepared out;
   out.options = command_options(call);
-  if (call.info.subresource == "attach") {
-    out.attachment = host.attach(target.container);
-  } else {
-    out.spec = host.enter(target.container, command_of(call), out.options.tty);
+  try {
+    if (call.info.subresource == "attach") {
+      out.attachment = host.attach(target.container);
+    } else {
+      out.options.command = command_of(call);
+      out.spec = host.enter(target.container, out.options.command, out.options.tty);
+    }
+  } catch (const Error& error) {
+    if (error.code == Code::NotFound) throw absent;
+    out.failure = error.what();
   }
   return out;
 }
 
 Task<> serve_prepared(std::unique_ptr<RemoteSession> session, Prepared prepared) {
   const auto held = std::move(session);
-  if (prepared.spec) {
+  if (!prepared.failure.empty()) {
+    co_await held->finish(failed_status(prepared.failure));
+  } else if (prepared.spec) {
     co_await serve_command(*held, std::move(*prepared.spec), prepared.options);
   } else {
     co_await serve_attachment(*held, std::move(prepared.attachment));

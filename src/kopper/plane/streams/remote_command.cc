@@ -66,33 +66,33 @@ Task<> follow_sizes(rt::Stream* from, Resize resize) {
   }
 }
 
-std::string exit_status(const rt::ProcessSpec& spec, const rt::ExitStatus& status) {
+std::string exit_status(const std::vector<std::string>& command, const rt::ExitStatus& status) {
   if (status.ok()) return succeeded_status();
   const json::Object cause{{"reason", "ExitCode"}, {"message", std::to_string(status.code)}};
   return json::dump(json::Object{
       {"metadata", json::Object()},
       {"status", "Failure"},
       {"message", fmt::format("command terminated with non-zero exit code: error executing command [{}], exit code {}",
-                              fmt::join(spec.argv, " "), status.code)},
+                              fmt::join(command, " "), status.code)},
       {"reason", "NonZeroExitCode"},
       {"details", json::Object{{"causes", json::Array{cause}}}},
   });
 }
 
-Task<> run(RemoteSession* session, rt::ProcessSpec spec, bool tty) {
+Task<> run(RemoteSession* session, rt::ProcessSpec spec, CommandOptions options) {
   rt::Process process(spec);
   rt::Scope outputs;
   outputs.spawn(copy(&process.output(), session->output));
-  if (!tty) outputs.spawn(copy(&process.errors(), session->errors));
+  if (!options.tty) outputs.spawn(copy(&process.errors(), session->errors));
   rt::Scope inputs;
   if (session->input != nullptr) inputs.spawn(feed(session->input, &process.input()));
-  if (tty && session->resize != nullptr) {
+  if (options.tty && session->resize != nullptr) {
     Resize resize = [&process](std::uint16_t columns, std::uint16_t rows) { process.resize(columns, rows); };
     inputs.spawn(follow_sizes(session->resize, std::move(resize)));
   }
   const rt::ExitStatus status = co_await process.wait();
   co_await outputs.join();
-  co_await session->finish(exit_status(spec, status));
+  co_await session->finish(exit_status(options.command, status));
 }
 
 Task<> feed_attachment(rt::Stream* from, Attachment* to) {
@@ -163,7 +163,7 @@ std::string in_words(std::string_view status) {
 Task<> serve_command(RemoteSession& session, rt::ProcessSpec spec, CommandOptions options) {
   spec.stdio = options.tty ? rt::Stdio::Terminal : rt::Stdio::Pipes;
   spec.open_input = options.input;
-  co_await while_there(run(&session, std::move(spec), options.tty), &session);
+  co_await while_there(run(&session, std::move(spec), options), &session);
 }
 
 Task<> serve_attachment(RemoteSession& session, std::unique_ptr<Attachment> attachment) {

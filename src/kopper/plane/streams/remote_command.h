@@ -3,6 +3,7 @@
 #include <memory>
 #include <string>
 #include <string_view>
+#include <vector>
 
 #include "kopper/plane/pod_host.h"
 #include "kopper/rt/process.h"
@@ -16,6 +17,7 @@ struct CommandOptions {
   bool output = false;
   bool errors = false;
   bool tty = false;
+  std::vector<std::string> command;  // as the client wrote it
 };
 
 // A client at the other end of a command, whatever carries its streams. Null: not asked for.

@@ -130,6 +130,7 @@ TEST_F(StreamsTest, ExecGivesBothOutputsAndTheCode) {
   EXPECT_EQ(got[2], "err\n");
   const json::Value status = *json::parse(got[3]);
   EXPECT_EQ(status.text("reason"), "NonZeroExitCode");
+  EXPECT_THAT(status.text("message"), ::testing::EndsWith("exit 3], exit code 3"));
   EXPECT_EQ(json::dump(std::as_const(status)["details"]), R"({"causes":[{"reason":"ExitCode","message":"3"}]})");
 }
 
@@ -195,6 +196,9 @@ TEST_F(StreamsTest, ExecThatCannotBeSaysWhy) {
   EXPECT_EQ(message(rest(*open("exec?container=main&command=no-such-program&stdout=true"))[3]),
             "Internal error occurred: error executing command in container: run no-such-program: No such file or "
             "directory");
+  host_.no_entry = "error executing command in container: it is mute";
+  EXPECT_EQ(message(rest(*open(shell("true")))[3]),
+            "Internal error occurred: error executing command in container: it is mute");
   try {
     open("exec?container=main&command=a");
     FAIL();
@@ -277,7 +281,7 @@ TEST_F(StreamsTest, SpdyIsRefusedBeforeItIsSpoken) {
             "403 unable to upgrade: unable to negotiate protocol: client supports [v9], server accepts "
             "[v4.channel.k8s.io v3.channel.k8s.io v2.channel.k8s.io channel.k8s.io]");
   EXPECT_EQ(refusal("exec?container=side&command=a&stdout=true", "v4.channel.k8s.io"),
-            R"(0 container not found ("side"))");
+            R"(500 container not found ("side"))");
   EXPECT_THAT(refusal("exec?container=x&command=a&stdout=true", "v4.channel.k8s.io"), ::testing::StartsWith("400 {"));
   EXPECT_EQ(refusal(shell("true"), "v5, v4.channel.k8s.io"), "");
 }

@@ -21,6 +21,7 @@ class TestHost final : public PodHost {
   }
   rt::ProcessSpec enter(const ContainerRef& container, const std::vector<std::string>& command, bool tty) override {
     asked = container;
+    if (!no_entry.empty()) throw Error(Code::Internal, no_entry);
     rt::ProcessSpec spec;
     spec.argv = command;
     spec.env = {{"CONTAINER", container.name}};
@@ -39,6 +40,7 @@ class TestHost final : public PodHost {
   ContainerRef asked;
   LogOptions asked_options;
   bool no_log = false;
+  std::string no_entry;
 
  private:
   class Echo final : public Attachment {
