@@ -53,6 +53,17 @@ std::string kind_of(const Volume& volume) {
   return "no kind";
 }
 
+// Closed to others before anything is in it.
+void make_home(const fs::path& home) {
+  try {
+    fs::create_directories(home);
+    fs::permissions(home, fs::perms::owner_all);
+    fs::create_directories(home / "volumes");
+  } catch (const fs::filesystem_error& error) {
+    throw Error(Code::Internal, error.what());
+  }
+}
+
 api::Time later(api::Time time, std::chrono::seconds by) { return api::Time(time.point() + by); }
 
 }  // namespace
@@ -114,6 +125,7 @@ class PodVolumes::Files {
 PodVolumes::PodVolumes(fs::path pods, VolumeSources sources) : pods_(std::move(pods)), sources_(std::move(sources)) {}
 
 Task<std::optional<api::Time>> PodVolumes::update(std::shared_ptr<const Pod> pod, PodFacts facts, api::Time now) {
+  make_home(pods_ / pod->metadata.uid);
   for (const auto& volume : pod->spec.volumes) {
     std::optional<Error> failed;
     try {
@@ -139,8 +151,7 @@ Task<PodVolumes::Place> PodVolumes::place(const Pod* pod, const Volume* volume, 
   if (volume->hostPath) co_return host_path(*volume->hostPath);
   if (volume->persistentVolumeClaim) co_return claim(*volume->persistentVolumeClaim);
 
-  const auto root = pods_ / pod->metadata.uid;
-  const auto directory = root / "volumes" / volume->name;
+  const auto directory = pods_ / pod->metadata.uid / "volumes" / volume->name;
   Place place{.host = directory.native(), .read_only = true, .of_objects = true};
   Files files(*pod, *facts, sources_.objects);
   if (volume->configMap) {
@@ -176,8 +187,6 @@ Task<PodVolumes::Place> PodVolumes::place(const Pod* pod, const Volume* volume, 
     throw Error(Code::Unsupported,
                 fmt::format("volume \"{}\": {} is not supported here", volume->name, kind_of(*volume)));
   }
-  fs::create_directories(directory.parent_path());
-  fs::permissions(root, fs::perms::owner_all);
   if (place.of_objects) {
     write_object_files(directory, files.files());
   } else if (fs::create_directory(directory)) {

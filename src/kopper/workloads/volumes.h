@@ -44,10 +44,11 @@ class PodVolumes {
  public:
   PodVolumes(std::filesystem::path pods, VolumeSources sources);
 
-  // Makes what is missing and brings the files of objects up to date: to be called again when an object has changed,
-  // and not later than at the time returned (a token is to be renewed). Throws Error whose text says which volume and
-  // why, in kubelet's words: Unavailable, a claim is not bound yet; NotFound, an object is missing; Forbidden, a host
-  // path is not on the list; Unsupported, a kind of volume that is not there. All but the last may pass.
+  // Makes <pods>/<uid> and what is missing in it, and brings the files of objects up to date: to be called again when
+  // an object has changed, and not later than at the time returned (a token is to be renewed). Throws Error whose text
+  // says which volume and why, in kubelet's words: Unavailable, a claim is not bound yet; NotFound, an object is
+  // missing; Forbidden, a host path is not on the list; Unsupported, a kind of volume that is not there. All but the
+  // last may pass.
   Task<std::optional<api::Time>> update(std::shared_ptr<const api::corev1::Pod> pod, PodFacts facts, api::Time now);
 
   // Where a container sees them, after update(). `env` is for subPathExpr. What lies below a volume is made when it is

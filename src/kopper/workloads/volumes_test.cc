@@ -117,6 +117,11 @@ TEST_F(VolumesTest, EmptyDirectoriesStayWithThePod) {
   EXPECT_THROW(remove_pod_files(folder.path() / "pods", ".."), Error);
 }
 
+TEST_F(VolumesTest, APodWithoutVolumesHasAHomeToo) {
+  update();
+  EXPECT_EQ(fs::status(folder.path() / "pods/u-1").permissions(), fs::perms::owner_all);
+}
+
 TEST_F(VolumesTest, FilesFollowTheirObjects) {
   add("all").configMap.emplace().name = "settings";
   auto& some = add("some").configMap.emplace();
