@@ -61,6 +61,162 @@ std::size_t unescaped_control_offset(std::string_view text) {
   return text.size();
 }
 
+constexpr std::size_t kFirst = 4;  // what a container has room for at first
+
+// Null when there is none.
+const std::string* duplicate_key(const std::vector<Object::Member>& members) {
+  constexpr std::size_t kSmall = 16;
+  if (members.size() <= kSmall) {
+    for (auto a = members.begin(); a != members.end(); ++a) {
+      for (auto b = members.begin(); b != a; ++b) {
+        if (a->first == b->first) return &a->first;
+      }
+    }
+    return nullptr;
+  }
+  std::vector<const std::string*> keys;
+  keys.reserve(members.size());
+  for (const auto& member : members) keys.push_back(&member.first);
+  std::sort(keys.begin(), keys.end(), [](const auto* a, const auto* b) { return *a < *b; });
+  const auto found =
+      std::adjacent_find(keys.begin(), keys.end(), [](const auto* a, const auto* b) { return *a == *b; });
+  return found == keys.end() ? nullptr : *found;
+}
+
+// Reads the documents that a server sees all day, in one go: objects and lists of ASCII texts and small integers. Gives
+// up on anything else, be it wrong or only rare; Builder then starts again and says what it is.
+class PlainReader {
+ public:
+  PlainReader(std::string_view text, Limits limits)
+      : at_(text.data()), end_(text.data() + text.size()), depth_(limits.depth) {}
+
+  bool read(Value& out) {
+    skip_space();
+    if (at_ == end_ || (*at_ != '{' && *at_ != '[') || !value(out, 1)) return false;
+    skip_space();
+    return at_ == end_;
+  }
+
+ private:
+  void skip_space() {
+    while (at_ != end_ && static_cast<unsigned char>(*at_) <= ' ' &&
+           (*at_ == ' ' || *at_ == '\n' || *at_ == '\t' || *at_ == '\r'))
+      ++at_;
+  }
+  // Passes over `c`, and what is blank around it.
+  bool passed(char c) {
+    skip_space();
+    if (at_ == end_ || *at_ != c) return false;
+    ++at_;
+    skip_space();
+    return true;
+  }
+
+  bool value(Value& out, std::size_t depth) {
+    if (at_ == end_) return false;
+    switch (*at_) {
+      case '"': {
+        std::string_view plain;
+        const bool ok = plain_text(plain);
+        std::string& made = out.data().emplace<std::string>(plain);
+        return ok || text(made);
+      }
+      case '{': return object(out, depth);
+      case '[': return array(out, depth);
+      case 't': out.data() = true; return word("true");
+      case 'f': out.data() = false; return word("false");
+      case 'n': return word("null");
+      default: return integer(out);
+    }
+  }
+
+  bool object(Value& out, std::size_t depth) {
+    if (depth > depth_ || !passed('{')) return false;
+    std::vector<Object::Member> members;
+    if (!passed('}')) {
+      members.reserve(kFirst);
+      do {
+        std::string_view key;
+        const bool plain = plain_text(key);
+        Object::Member& member = plain ? members.emplace_back(key, Value()) : members.emplace_back();
+        if ((!plain && !text(member.first)) || !passed(':') || !value(member.second, depth + 1)) return false;
+      } while (passed(','));
+      if (!passed('}') || duplicate_key(members) != nullptr) return false;
+    }
+    out.data().emplace<Object>(std::move(members));
+    return true;
+  }
+
+  bool array(Value& out, std::size_t depth) {
+    if (depth > depth_ || !passed('[')) return false;
+    Array elements;
+    if (!passed(']')) {
+      elements.reserve(kFirst);
+      do {
+        if (!value(elements.emplace_back(), depth + 1)) return false;
+      } while (passed(','));
+      if (!passed(']')) return false;
+    }
+    out.data().emplace<Array>(std::move(elements));
+    return true;
+  }
+
+  // The text from its first quote on, when nothing in it is escaped; it is then passed over.
+  bool plain_text(std::string_view& out) {
+    if (at_ == end_ || *at_ != '"') return false;
+    const char* const begin = at_ + 1;
+    const char* const last = begin + detail::plain_ascii_run(begin, end_);
+    if (last == end_ || *last != '"') return false;
+    out = {begin, last};
+    at_ = last + 1;
+    return true;
+  }
+
+  // Any other.
+  bool text(std::string& out) {
+    if (at_ == end_ || *at_++ != '"') return false;
+    for (;;) {
+      const std::size_t plain = detail::plain_ascii_run(at_, end_);
+      out.append(at_, plain);
+      at_ += plain;
+      if (at_ == end_) return false;
+      const char c = *at_++;
+      if (c == '"') return true;
+      if (c != '\\' || at_ == end_) return false;
+      constexpr std::string_view kEscapes = "\"\\/bfnrt";
+      constexpr std::string_view kMeanings = "\"\\/\b\f\n\r\t";
+      const std::size_t known = kEscapes.find(*at_++);
+      if (known == std::string_view::npos) return false;
+      out.push_back(kMeanings[known]);
+    }
+  }
+
+  bool integer(Value& out) {
+    constexpr std::ptrdiff_t kDigits = 18;  // fit an int64 whatever they are
+    const char* const begin = at_;
+    const bool negative = *at_ == '-';
+    if (negative) ++at_;
+    const char* const first = at_;
+    std::int64_t number = 0;
+    for (; at_ != end_ && *at_ >= '0' && *at_ <= '9' && at_ - first < kDigits; ++at_)
+      number = number * 10 + (*at_ - '0');
+    const bool odd = at_ == first || (*first == '0' && at_ - begin > 1);  // none, 00, -0
+    if (odd || at_ == end_ || (*at_ != ',' && *at_ != '}' && *at_ != ']' && *at_ != ' ' && *at_ != '\n')) return false;
+    out.data() = negative ? -number : number;
+    return true;
+  }
+
+  bool word(std::string_view expected) {
+    if (!std::string_view(at_, end_).starts_with(expected)) return false;
+    at_ += expected.size();
+    return true;
+  }
+
+  const char* at_;
+  const char* const end_;
+  const std::size_t depth_;
+};
+
 class Builder {
  public:
   // `duplicates` null: a key twice is an error.
@@ -232,25 +388,7 @@ class Builder {
   }
 
   bool unique_keys(std::vector<Object::Member>& members) {
-    constexpr std::size_t kSmall = 16;
-    const auto begin = members.cbegin();
-    const auto end = members.cend();
-    const std::string* twice = nullptr;
-    if (static_cast<std::size_t>(end - begin) <= kSmall) {
-      for (auto a = begin; a != end && twice == nullptr; ++a) {
-        for (auto b = begin; b != a; ++b) {
-          if (a->first == b->first) twice = &a->first;
-        }
-      }
-    } else {
-      std::vector<const std::string*> keys;
-      keys.reserve(static_cast<std::size_t>(end - begin));
-      for (auto a = begin; a != end; ++a) keys.push_back(&a->first);
-      std::sort(keys.begin(), keys.end(), [](const auto* a, const auto* b) { return *a < *b; });
-      const auto found =
-          std::adjacent_find(keys.begin(), keys.end(), [](const auto* a, const auto* b) { return *a == *b; });
-      if (found != keys.end()) twice = *found;
-    }
+    const std::string* twice = duplicate_key(members);
     if (twice == nullptr) return true;
     if (duplicates_ != nullptr) {
       keep_last(members);
@@ -276,8 +414,6 @@ class Builder {
     members = std::move(kept);
   }
 
-  static constexpr std::size_t kFirst = 4;  // what a container has room for at first
-
   Scratch& scratch_;
   Limits limits_;
   std::vector<std::string>* duplicates_;
@@ -300,6 +436,7 @@ std::expected<Value, DecodeError> parse_whole(std::string_view text, std::vector
   if (text.size() > limits.bytes) {
     return std::unexpected(DecodeError{fmt::format("larger than {} bytes", limits.bytes), "", limits.bytes});
   }
+  if (Value plain; PlainReader(text, limits).read(plain)) return Value(std::move(plain));
   thread_local Scratch scratch;
   const Cleanup cleanup{scratch};
   return Builder(scratch, limits, duplicates).build(text);

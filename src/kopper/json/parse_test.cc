@@ -52,6 +52,25 @@ TEST(Parse, NumbersKeepTheirKind) {
   EXPECT_EQ(*parsed("[5e-324]")[0].as_double(), 5e-324);
 }
 
+// A document beside a text that is not ASCII is read by simdjson, alone it may be read without it.
+TEST(Parse, PlainDocumentsAreReadAlike) {
+  for (const std::string_view text :
+       {R"({})", R"([])", R"( { "a" : [ 1 , -2,0, 18446744073709551615, 999999999999999999, 1e3, 1.5, -0 ] } )",
+        R"({"a":"\"\\\/\b\f\n\r\t","long enough for words":"exactly8","k:{\"name\":\"web\"}":{".":{}}})",
+        R"({"a":"\u0041","b":"\ud83d\ude00"})", R"([true,false,null,[[[{"a":{"b":[]}}]]]])", "[\t1\r,\n2 ]",
+        "{\"a\":1\t}", R"({"":""})", "[\"\x7f\"]"}) {
+    const auto alone = parse(text);
+    const auto beside = parse("[" + std::string(text) + ",\"\xC3\xA9\"]");
+    ASSERT_TRUE(alone && beside) << text;
+    EXPECT_EQ(dump(*alone), dump((*beside)[0])) << text;
+  }
+  for (const std::string_view text :
+       {R"({"a":1,})", R"({"a" 1})", R"({"a":1 "b":2})", R"([1 2])", R"([1,])",   R"([,1])",     R"({a:1})", R"([01])",
+        R"([-])",      R"([tru])",   R"([truex])",       R"(["a)",   R"(["\x"])", R"({"a":1}})", R"([1]x)",  "[\"\n\"]",
+        "[1.]",        "{",          R"({"a":1,"a":2})", R"([1)"})
+    EXPECT_FALSE(parse(text)) << text;
+}
+
 TEST(Parse, RefusesWhatIsNotJson) {
   for (const char* text : {"",
                            " ",

@@ -7,10 +7,6 @@
 #include <memory>
 #include <utility>
 
-#ifdef __SSE2__
-#include <emmintrin.h>
-#endif
-
 #include "kopper/json/detail/plain_run.h"
 
 namespace kopper::json {
@@ -22,19 +18,12 @@ constexpr std::size_t kCopySlack = 16;
 // Copies from the front as much as is plain, and says how much that is. `to` has room for the whole text and
 // kCopySlack.
 #ifdef __SSE2__
-unsigned special_bytes(__m128i bytes) {
-  const __m128i control = _mm_cmpeq_epi8(_mm_min_epu8(bytes, _mm_set1_epi8(0x1f)), bytes);
-  const __m128i quote = _mm_cmpeq_epi8(bytes, _mm_set1_epi8('"'));
-  const __m128i backslash = _mm_cmpeq_epi8(bytes, _mm_set1_epi8('\\'));
-  return static_cast<unsigned>(_mm_movemask_epi8(_mm_or_si128(control, _mm_or_si128(quote, backslash))));
-}
-
 inline std::size_t copy_plain(char* to, const char* from, std::size_t size) {
   if (size >= 16) {
     const auto sixteen = [&](std::size_t at) {
       const __m128i bytes = _mm_loadu_si128(reinterpret_cast<const __m128i*>(from + at));
       _mm_storeu_si128(reinterpret_cast<__m128i*>(to + at), bytes);
-      return special_bytes(bytes);
+      return detail::special_bytes(bytes);
     };
     std::size_t at = 0;
     for (; at + 16 <= size; at += 16)
@@ -67,7 +56,7 @@ inline std::size_t copy_plain(char* to, const char* from, std::size_t size) {
   }
   const __m128i bytes = _mm_set_epi64x(static_cast<std::int64_t>(high), static_cast<std::int64_t>(low));
   _mm_storeu_si128(reinterpret_cast<__m128i*>(to), bytes);
-  const unsigned special = special_bytes(bytes) & ((1U << size) - 1);
+  const unsigned special = detail::special_bytes(bytes) & ((1U << size) - 1);
   return special == 0 ? size : static_cast<std::size_t>(std::countr_zero(special));
 }
 #else
@@ -78,21 +67,25 @@ inline std::size_t copy_plain(char* to, const char* from, std::size_t size) {
 }
 #endif
 
-void append_escaped(std::string& out, char c) {
+// Six bytes at most.
+char* put_escaped(char* to, char c) {
   constexpr std::string_view kHex = "0123456789abcdef";
-  switch (c) {
-    case '"': out += "\\\""; return;
-    case '\\': out += "\\\\"; return;
-    case '\b': out += "\\b"; return;
-    case '\f': out += "\\f"; return;
-    case '\n': out += "\\n"; return;
-    case '\r': out += "\\r"; return;
-    case '\t': out += "\\t"; return;
-    default:
-      out += "\\u00";
-      out += kHex[static_cast<unsigned char>(c) >> 4U];
-      out += kHex[static_cast<unsigned char>(c) & 0xFU];
+  constexpr std::string_view kShort = "\"\\\b\f\n\r\t";
+  constexpr std::string_view kLetters = "\"\\bfnrt";
+  *to++ = '\\';
+  if (const std::size_t known = kShort.find(c); known != std::string_view::npos) {
+    *to++ = kLetters[known];
+    return to;
   }
+  for (const char digit :
+       {'u', '0', '0', kHex[static_cast<unsigned char>(c) >> 4U], kHex[static_cast<unsigned char>(c) & 0xFU]})
+    *to++ = digit;
+  return to;
+}
+
+void append_escaped(std::string& out, char c) {
+  std::array<char, 6> text;
+  out.append(text.begin(), put_escaped(text.begin(), c));
 }
 
 template <class Int>
@@ -187,64 +180,68 @@ class Dumper {
   };
 
   void value(const Value& v) {
-    if (const std::string* s = v.as_string()) return text(*s);
-    if (const Object* object = v.as_object()) return members(*object);
-    if (const Array* array = v.as_array()) return elements(*array);
-    if (const std::int64_t* number = v.as_int()) {
-      room(kNumber);
-      at_ = std::to_chars(at_, end_, *number).ptr;
-      return;
+    switch (v.data().index()) {
+      case 2: return integer(*v.as_int());
+      case 5: return text(*v.as_string());
+      case 6: return elements(*v.as_array());
+      case 7: return members(*v.as_object());
+      default: break;
     }
-    scratch_.clear();
-    Writer(scratch_).value(v);
-    room(scratch_.size());
-    at_ = std::ranges::copy(scratch_, at_).out;
+    rare_.clear();
+    Writer(rare_).value(v);
+    room(rare_.size());
+    at_ = std::ranges::copy(rare_, at_).out;
+  }
+
+  void integer(std::int64_t number) {
+    room(kSlack);
+    at_ = std::to_chars(at_, end_, number).ptr;
   }
 
   void members(const Object& object) {
-    char before = '{';
+    room(1);
+    *at_++ = '{';
+    bool first = true;
     for (const auto& [key, member] : object) {
-      put(std::exchange(before, ','));
+      if (!std::exchange(first, false)) *at_++ = ',';
       text(key);
-      put(':');
+      *at_++ = ':';
       value(member);
     }
-    if (before == '{') put('{');
-    put('}');
+    room(1);
+    *at_++ = '}';
   }
 
   void elements(const Array& array) {
-    char before = '[';
+    room(1);
+    *at_++ = '[';
+    bool first = true;
     for (const Value& element : array) {
-      put(std::exchange(before, ','));
+      if (!std::exchange(first, false)) *at_++ = ',';
       value(element);
     }
-    if (before == '[') put('[');
-    put(']');
+    room(1);
+    *at_++ = ']';
   }
 
   void text(std::string_view s) {
-    room(s.size() + 2 + kCopySlack);
-    const std::size_t plain = copy_plain(at_ + 1, s.data(), s.size());
-    if (plain == s.size()) {
-      *at_ = '"';
-      at_ += plain + 1;
-      *at_++ = '"';
-      return;
+    room(s.size());
+    *at_++ = '"';
+    for (;;) {
+      const std::size_t plain = copy_plain(at_, s.data(), s.size());
+      at_ += plain;
+      if (plain == s.size()) break;
+      at_ = put_escaped(at_, s[plain]);
+      s.remove_prefix(plain + 1);
+      room(s.size());
     }
-    scratch_.clear();
-    append_quoted(scratch_, s);
-    room(scratch_.size());
-    at_ = std::ranges::copy(scratch_, at_).out;
+    *at_++ = '"';
   }
 
-  void put(char c) {
-    room(1);
-    *at_++ = c;
-  }
-
+  // So many bytes, and kSlack more for what goes with them: quotes, a comma, a colon, what copy_plain() writes too
+  // much.
   void room(std::size_t bytes) {
-    if (static_cast<std::size_t>(end_ - at_) < bytes) grow(bytes);
+    if (static_cast<std::size_t>(end_ - at_) < bytes + kSlack) grow(bytes + kSlack);
   }
 
   void grow(std::size_t bytes) {
@@ -257,10 +254,10 @@ class Dumper {
     end_ = memory_.bytes.get() + memory_.capacity;
   }
 
-  static constexpr std::size_t kNumber = 24;
+  static constexpr std::size_t kSlack = 32;
 
   Memory memory_;
-  std::string scratch_;  // for what has to be escaped, and for rare values
+  std::string rare_;
   char* at_ = nullptr;
   char* end_ = nullptr;
 };

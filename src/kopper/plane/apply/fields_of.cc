@@ -237,18 +237,22 @@ class Created {
     const FieldSet* untracked;
   };
 
-  // `before` is what an absent member counts as; null: it is really absent. `owned`: the value itself may be a field.
-  // Nothing when there is nothing to own.
+  // One field as a whole: there is nothing below it.
+  static bool is_leaf(const json::Value& value, const Schema* schema) {
+    const Form form = detail::form_of(schema, value);
+    if (detail::is_atomic(schema, form)) return true;
+    const json::Object* object = form == Form::Object ? value.as_object() : nullptr;
+    const json::Array* list = form == Form::List ? value.as_array() : nullptr;
+    return object != nullptr ? object->empty() : list == nullptr || list->empty();
+  }
+
+  // Of what is no leaf. `before` is what an absent member counts as; null: it is really absent. `owned`: the value
+  // itself may be a field. Nothing when there is nothing to own.
   std::optional<json::Object> written(const json::Value* before, const json::Value& after, const Schema* schema,
                                       Less less, bool owned) {
     const Form form = detail::form_of(schema, after);
     const json::Object* object = form == Form::Object ? after.as_object() : nullptr;
     const json::Array* list = form == Form::List ? after.as_array() : nullptr;
-    const bool empty = object != nullptr ? object->empty() : list == nullptr || list->empty();
-    if (detail::is_atomic(schema, form) || empty) {
-      if (owned && (before == nullptr || *before != after)) return json::Object();
-      return std::nullopt;
-    }
     owned = owned && before == nullptr;
     std::vector<json::Object::Member> out;
     out.reserve((object != nullptr ? object->size() : list->size()) + 1);
@@ -345,6 +349,10 @@ class Created {
     const Less below{.reset = reset == nullptr ? nullptr : &reset->below,
                      .untracked = untracked == nullptr ? nullptr : &untracked->below};
     const bool owned = untracked == nullptr || !untracked->member;
+    if (is_leaf(after, schema)) {
+      if (owned && (before == nullptr || *before != after)) out.emplace_back(name(), json::Object());
+      return;
+    }
     if (auto fields = written(before, after, schema, below, owned)) out.emplace_back(name(), std::move(*fields));
   }
 
@@ -403,6 +411,7 @@ Changes changes(const json::Value& before, const json::Value& after, const Schem
 
 json::Object written_by_create(const json::Value& object, const Schema& schema, const FieldSet* reset,
                                const FieldSet& untracked) {
+  if (Created::is_leaf(object, &schema)) return {};
   auto out = Created().written(&kEmptyObject, object, &schema, {.reset = reset, .untracked = &untracked}, true);
   return out ? std::move(*out) : json::Object();
 }

@@ -26,9 +26,10 @@ constexpr std::array<std::pair<std::string_view, std::string_view>, 8> kOldLabel
 class Warnings {
  public:
   void spec(const Path& path, const Value& spec) {
-    for (const auto& [old_label, message] : kOldLabels) {
+    if (const Value& labels = spec["nodeSelector"]; !labels.is_null()) {
       const Path selector = path / "nodeSelector";
-      if (!spec["nodeSelector"][old_label].is_null()) say(selector.key(old_label), message);
+      for (const auto& [old_label, message] : kOldLabels)
+        if (!labels[old_label].is_null()) say(selector.key(old_label), message);
     }
     const Path spread = path / "topologySpreadConstraints";
     const Array& constraints = items(spec["topologySpreadConstraints"]);
@@ -49,7 +50,8 @@ class Warnings {
     if (number(spec["terminationGracePeriodSeconds"]) < 0)
       say(path / "terminationGracePeriodSeconds", "must be >= 0; negative values are invalid and will be treated as 1");
     const Path affinity = path / "affinity";
-    for (const char* kind : {"podAffinity", "podAntiAffinity"}) terms(affinity / kind, spec["affinity"][kind]);
+    if (const Value& wanted = spec["affinity"]; !wanted.is_null())
+      for (const char* kind : {"podAffinity", "podAntiAffinity"}) terms(affinity / kind, wanted[kind]);
   }
 
   std::vector<std::string> take() { return std::move(out_); }
@@ -85,9 +87,10 @@ class Warnings {
 
   void container(const Path& path, const Value& container) {
     const Path resources = path / "resources";
+    const Value& wanted = container["resources"];
     for (const char* name : {"memory", "ephemeral-storage"})
       for (const char* kind : {"limits", "requests"}) {
-        const Value& amount = container["resources"][kind][name];
+        const Value& amount = wanted[kind][name];
         const auto parsed = quantity(amount);
         const Path at = resources / kind;
         if (parsed && !parsed->as_int64())
