@@ -252,5 +252,50 @@ TEST_F(Up, ARolloutRefusesNoRequest) {
   EXPECT_THAT(rest, ::testing::ElementsAre("asked enough"));
 }
 
+TEST_F(Up, JobsAndCronJobsRun) {
+  ok({"apply", "-f", "-"}, R"(apiVersion: batch/v1
+kind: Job
+metadata: {name: once}
+spec:
+  completions: 3
+  parallelism: 2
+  template: {spec: {restartPolicy: Never, containers: [{name: main, image: busybox, command: [sh, -c, "echo done"]}]}}
+---
+apiVersion: batch/v1
+kind: Job
+metadata: {name: never}
+spec:
+  backoffLimit: 0
+  template: {spec: {restartPolicy: Never, containers: [{name: main, image: busybox, command: ["false"]}]}}
+---
+apiVersion: batch/v1
+kind: CronJob
+metadata: {name: often}
+spec:
+  schedule: "@every 1s"
+  concurrencyPolicy: Forbid
+  jobTemplate:
+    spec: {template: {spec: {restartPolicy: Never, containers: [{name: main, image: busybox, command: ["true"]}]}}}
+)");
+  wait("job/once", "condition=Complete");
+  EXPECT_EQ(field("job/once", ".status.succeeded"), "3");
+  wait("job/never", "condition=Failed");
+  until("cronjob/often", ".status.lastSuccessfulTime", StartsWith("20"));
+  ok({"delete", "cronjob", "often"});
+}
+
+TEST_F(Up, PortsAreForwarded) {
+  if (client_minor() < 23) GTEST_SKIP() << "this kubectl does not say which port it chose when it is asked for any";
+  ok({"apply", "-f", "-"}, site("1"));
+  rolled_out("deployment/site");
+  Running forward(command({"port-forward", "deployment/site", ":8080"}));
+  const auto line = forward.line();
+  ASSERT_TRUE(line);
+  EXPECT_THAT(*line, StartsWith("Forwarding from 127.0.0.1:"));
+  const auto port = line->substr(sizeof "Forwarding from 127.0.0.1:" - 1,
+                                 line->find(" ->") - (sizeof "Forwarding from 127.0.0.1:" - 1));
+  EXPECT_EQ(run({"curl", "-s", "http://127.0.0.1:" + port}).out, "version 1\n");
+}
+
 }  // namespace
 }  // namespace kopper::testing
