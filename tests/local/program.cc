@@ -66,7 +66,7 @@ void Program::launch(std::vector<std::string> flags) {
   std::filesystem::remove(folder_ / "log");
   rt::ProcessSpec spec;
   spec.argv = wrapper;
-  for (const auto& word : {std::string(KOPPER_PROGRAM), std::string("cluster"), std::string("--kubeconfig"),
+  for (const auto& word : {std::string(KOPPER_PROGRAM), verb, std::string("--kubeconfig"),
                            (folder_ / "kubeconfig").string()})
     spec.argv.push_back(word);
   for (std::string& flag : flags) spec.argv.push_back(std::move(flag));
@@ -81,7 +81,7 @@ void Program::launch(std::vector<std::string> flags) {
 Task<> Program::start(std::vector<std::string> flags) {
   launch(std::move(flags));
   while (!ready()) {
-    if (status_) throw Error(Code::Internal, fmt::format("kopper cluster ended, {}: {}", status_->str(), log()));
+    if (status_) throw Error(Code::Internal, fmt::format("kopper {} ended, {}: {}", verb, status_->str(), log()));
     co_await rt::sleep(std::chrono::milliseconds(2));
   }
 }

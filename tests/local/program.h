@@ -28,7 +28,7 @@ Task<Answer> ask(http::Handler& handler, http::Request request);
 http::Request request(std::string method, std::string target, std::string body = "",
                       std::string type = "application/json");
 
-// `kopper cluster` as its users meet it: the program itself, with its files in a temporary folder of its own.
+// `kopper cluster`, or `kopper up`, as its users meet it: the program itself, with its files in a temporary folder of its own.
 class Program {
  public:
   Program();
@@ -40,6 +40,7 @@ class Program {
   std::filesystem::path data() const { return folder_ / "data"; }  // of the flag --data-dir, when a test gives it
   std::string log() const;                                         // what it printed
 
+  std::string verb = "cluster";
   // More of argv, in front: {"prlimit", "--fsize=…"}.
   std::vector<std::string> wrapper;
 

@@ -462,6 +462,8 @@ Task<> ContainerRun::terminate(std::chrono::seconds grace) {
   // To the program, not to bubblewrap, whose end would be the program's at once.
   const int number = std::max(rt::signal_number(launch_->stop_signal), 1);
   if (grace > 0s && rt::send_signal(program(), number)) {
+    // Shells at a terminal do not care for SIGTERM.
+    if (spec_.tty.value_or(false)) rt::send_signal(program(), rt::signal_number("HUP"));
     const auto left = until - rt::Loop::current().now();
     co_await runtime::first_of(rt::sleep(std::max<rt::Duration>(left, kUntilKilled)), ended_.wait());
   }
