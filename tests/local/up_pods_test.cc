@@ -73,6 +73,17 @@ TEST_F(Up, CommandsRunInContainers) {
   EXPECT_THAT(ok({"exec", "shell", "--", "cat", "/etc/hosts"}), HasSubstr("kubernetes.default.svc.cluster.local"));
 }
 
+// script(1) is the terminal that kubectl sits at. A shell that has job control ends with the code it is told.
+TEST_F(Up, ShellsHaveATerminalOfTheirOwn) {
+  ok({"apply", "-f", "-"}, pod("desk", "trap exit TERM; while :; do sleep 0.1; done"));
+  wait("pod/desk", "condition=Ready");
+  std::string line;
+  for (const std::string& word : command({"exec", "-it", "desk", "--", "sh"})) line += "'" + word + "' ";
+  const Output done = run({"script", "-qec", line, "/dev/null"}, "stty size >/dev/null && echo a-$((1 + 1))\nexit 5\n");
+  EXPECT_THAT(done.out, HasSubstr("a-2\r\n"));
+  EXPECT_EQ(done.exit, 5) << done.out;
+}
+
 TEST_F(Up, ADebugContainerSeesTheProcessesOfItsTarget) {
   if (client_minor() < 23) GTEST_SKIP() << "this kubectl has only alpha debug";
   ok({"apply", "-f", "-"}, pod("patient", "trap exit TERM; while :; do sleep 0.1; done"));

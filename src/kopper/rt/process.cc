@@ -168,7 +168,7 @@ struct ChildFds {
   int out = -1;
   int err = -1;
   int info = -1;
-  std::string terminal;  // instead of the first three: the device to open, which so becomes the controlling terminal
+  std::string terminal;  // instead of the first three: the device to open, which so may become the controlling terminal
 };
 
 std::unique_ptr<Process::Impl> spawn(const ProcessSpec& spec, const ChildFds& fds) {
@@ -179,7 +179,8 @@ std::unique_ptr<Process::Impl> spawn(const ProcessSpec& spec, const ChildFds& fd
     posix_spawn_file_actions_adddup2(&options.actions, fds.out, STDOUT_FILENO);
     posix_spawn_file_actions_adddup2(&options.actions, fds.err, STDERR_FILENO);
   } else {
-    posix_spawn_file_actions_addopen(&options.actions, STDIN_FILENO, fds.terminal.c_str(), O_RDWR, 0);
+    const int flags = O_RDWR | (spec.takes_terminal ? O_NOCTTY : 0);
+    posix_spawn_file_actions_addopen(&options.actions, STDIN_FILENO, fds.terminal.c_str(), flags, 0);
     posix_spawn_file_actions_adddup2(&options.actions, STDIN_FILENO, STDOUT_FILENO);
     posix_spawn_file_actions_adddup2(&options.actions, STDIN_FILENO, STDERR_FILENO);
   }

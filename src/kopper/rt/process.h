@@ -28,7 +28,9 @@ struct ProcessSpec {
   std::size_t output_limit = std::size_t{1} << 20U;  // run_process only: so much of each output is kept
   Stdio stdio = Stdio::Shared;                       // Process only
   bool open_input = false;  // Pipes only: standard input is Process::input(); otherwise it is `input`
-  bool open_info = false;   // Process only: the child may write to its descriptor 3, see Process::info()
+  // Terminal only: the terminal is no controlling one yet; the program makes it its own, as setsid(1) --ctty does.
+  bool takes_terminal = false;
+  bool open_info = false;  // Process only: the child may write to its descriptor 3, see Process::info()
   // Process only: limits by their names in prlimit(1), set before the program starts: {"nofile", 1024}. A program that
   // does not exist then ends with code 127, as in a shell.
   std::vector<std::pair<std::string, std::uint64_t>> limits;

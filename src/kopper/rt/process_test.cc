@@ -310,6 +310,15 @@ TEST(ProcessTerminal, InterruptsAsAKeyboardDoes) {
   EXPECT_EQ(loop.run(process.wait()).signal, SIGINT);
 }
 
+TEST(ProcessTerminal, MayBeLeftForTheProgramToTake) {
+  Loop loop;
+  auto spec = shell("(: </dev/tty) 2>&- || echo none; setsid --ctty --wait sh -c ': </dev/tty && echo taken'");
+  spec.stdio = Stdio::Terminal;
+  spec.takes_terminal = true;
+  Process process(spec);
+  EXPECT_EQ(read_all(loop, process.output()), "none\r\ntaken\r\n");
+}
+
 TEST(ProcessTerminal, EndsWhenTheHandleGoes) {
   Loop loop;
   int pid = 0;

@@ -259,7 +259,8 @@ Task<> ContainerRun::live() {
   log_ = std::make_shared<ContainerLog>(folder / fmt::format("{}.log", status_.restartCount));
   auto spec = launch_->process();
   const bool terminal = spec_.tty.value_or(false);
-  spec.stdio = terminal ? rt::Stdio::Terminal : rt::Stdio::Pipes;
+  spec.stdio = rt::Stdio::Pipes;
+  if (terminal) give_terminal(spec, launch_->sandbox.argv.size());
   spec.open_input = spec_.stdin_.value_or(false);
   if (const auto limit = spec_.resources.limits.find("memory"); limit != spec_.resources.limits.end()) {
     spec.limits.emplace_back("data", static_cast<std::uint64_t>(std::max<std::int64_t>(limit->second.value(), 1)));

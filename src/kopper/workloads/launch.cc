@@ -110,6 +110,13 @@ void set_user(Sandbox& sandbox, const Pod& pod, const Container& container, cons
 
 std::string_view network_library() { return embedded::pod_network(); }
 
+void give_terminal(rt::ProcessSpec& spec, std::size_t words) {
+  spec.stdio = rt::Stdio::Terminal;
+  spec.takes_terminal = true;
+  const std::vector<std::string> setsid{"/usr/bin/setsid", "--ctty"};
+  spec.argv.insert(spec.argv.end() - static_cast<std::ptrdiff_t>(words), setsid.begin(), setsid.end());
+}
+
 rt::ProcessSpec Launch::process() const {
   if (inside != 0) return process(inside, sandbox.argv);
   rt::ProcessSpec spec;

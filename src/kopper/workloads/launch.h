@@ -25,6 +25,10 @@ struct Machine {
 // The bytes of the library that gives each pod a network of its own: pod_network/preload.cc. To be written to a file.
 std::string_view network_library();
 
+// Runs the program, the last `words` of the call, in a session of its own at the terminal that the process gets: one
+// that belongs to whoever called nsenter or bubblewrap, outside, is no use to shells.
+void give_terminal(rt::ProcessSpec& spec, std::size_t words);
+
 // How to start a container.
 struct Launch {
   bool simulated = false;  // the image is not one of this machine: nothing is started

@@ -82,7 +82,10 @@ rt::ProcessSpec NodeHost::enter(const ContainerRef& container, const std::vector
     error.code = Code::Internal;
     throw std::move(error.with("error executing command in container: failed to exec in container"));
   }
-  if (tty) spec.env.emplace_back("TERM", "xterm");
+  if (tty) {
+    give_terminal(spec, command.size());
+    spec.env.emplace_back("TERM", "xterm");
+  }
   return spec;
 }
 
