@@ -97,10 +97,12 @@ TEST_F(Up, ADebugContainerSeesTheProcessesOfItsTarget) {
 }
 
 TEST_F(Up, CrashesBackOff) {
-  ok({"apply", "-f", "-"}, pod("crash", "exit 1"));
+  ok({"apply", "-f", "-"}, pod("crash", "echo last words; exit 1"));
   until("pod/crash", ".status.containerStatuses[0].state.waiting.reason", "CrashLoopBackOff");
   EXPECT_THAT(ok({"get", "pods"}), ContainsRegex("crash +0/1 +(CrashLoopBackOff|Error)"));
   EXPECT_THAT(ok({"get", "events", "--field-selector", "involvedObject.name=crash"}), HasSubstr("BackOff"));
+  EXPECT_EQ(ok({"logs", "crash"}), "last words\n");
+  EXPECT_EQ(ok({"logs", "crash", "--previous"}), "last words\n");
 }
 
 TEST_F(Up, WhatIsWrongIsSaid) {

@@ -63,7 +63,8 @@ class Attached final : public plane::Attachment {
 
 Task<std::unique_ptr<http::Body>> NodeHost::log(ContainerRef container, plane::LogOptions options) {
   const auto& run = container_of(node_, container);
-  const auto log = run.log(options.previous);
+  // Between two runs the one before is the one that has just ended.
+  const auto log = run.log(options.previous && !run.status().state.waiting);
   if (log) co_return log->read(options);
   if (run.status().imageID == "simulated") {
     co_return http::whole("simulated: the image " + run.spec().image + " stands for no program of this machine\n");
