@@ -149,7 +149,7 @@ runtime::ControllerSpec daemon_set() {
   return runtime::controller<DaemonSet>()
       .owns<Pod>()
       .owns<ControllerRevision>()
-      .watches<Pod>(may_adopt<DaemonSet, Pod>)
+      .watches<Pod>(may_adopt<DaemonSet, Pod>, uncontrolled())
       .watches<Node>(may_run_there, runtime::changed<Node>(changed_for_pods))
       .reconcile([patiences](Self set) { return reconcile(std::move(set), patiences); });
 }

@@ -137,7 +137,7 @@ Task<Next> reconcile(Self self) {
 runtime::ControllerSpec deployment() {
   return runtime::controller<Deployment>()
       .owns<ReplicaSet>()
-      .watches<ReplicaSet>(may_adopt<Deployment, ReplicaSet>)
+      .watches<ReplicaSet>(may_adopt<Deployment, ReplicaSet>, uncontrolled())
       .may<Deployment>({"patch"})
       .reconcile(reconcile);
 }

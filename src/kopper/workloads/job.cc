@@ -11,6 +11,7 @@
 #include "kopper/api/selector.h"
 #include "kopper/runtime/replicas.h"
 #include "kopper/workloads/jobs.h"
+#include "kopper/workloads/ownership.h"
 
 namespace kopper::workloads {
 
@@ -142,16 +143,26 @@ Task<Next> release(runtime::Context<Pod> pod) {
   co_return Next::in(std::chrono::seconds(1));
 }
 
+// Without reading the pod: most are not of Jobs.
+bool may_be_held(const cache::Change& change) {
+  const auto owner = change.object().controller();
+  return !owner || owner->kind == Job::kind.kind;
+}
+
 bool is_its_pod(const Pod& pod, const Job& job) { return api::is_controlled_by(pod.metadata, job.metadata.uid); }
 
 }  // namespace
 
 std::vector<runtime::ControllerSpec> job() {
   return {
-      runtime::controller<Job>().owns<Pod>().watches<Pod>(may_take).may<Job>({"delete"}).reconcile(reconcile),
+      runtime::controller<Job>()
+          .owns<Pod>()
+          .watches<Pod>(may_take, uncontrolled())
+          .may<Job>({"delete"})
+          .reconcile(reconcile),
       runtime::controller<Pod>()
           .name("job-tracking")
-          .when(runtime::where<Pod>([](const Pod& pod) { return api::has_finalizer(pod.metadata, kJobTracking); }))
+          .when(may_be_held)
           .watches<Job>(is_its_pod, runtime::deleted() || runtime::where<Job>(api::is_deleting<Job>))
           .may<Pod>({"patch"})
           .may<Job>({"get"})

@@ -9,6 +9,7 @@
 #include "kopper/api/selector.h"
 #include "kopper/runtime/context.h"
 #include "kopper/runtime/next.h"
+#include "kopper/runtime/predicate.h"
 
 namespace kopper::workloads {
 
@@ -26,6 +27,11 @@ bool may_adopt(const Owner& owner, const Child& child) {
   if (api::controller_of(child.metadata) != nullptr) return false;
   const auto selector = api::Selector::from(owner.spec.selector);
   return selector && selector->matches(child.metadata.labels);
+}
+
+// What somebody controls need not be read to know that it cannot be taken over.
+inline runtime::Predicate uncontrolled() {
+  return [](const cache::Change& change) { return !change.object().controller(); };
 }
 
 // As Context::claim() does, by more than labels: the children that `ours` is true of, after the owner took over those

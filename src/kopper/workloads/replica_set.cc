@@ -93,7 +93,10 @@ ReplicaSetStatus observed(const ReplicaSet& set, const std::vector<PodRef>& pods
 }
 
 runtime::ControllerSpec replica_set() {
-  return runtime::controller<ReplicaSet>().owns<Pod>().watches<Pod>(may_adopt<ReplicaSet, Pod>).reconcile(reconcile);
+  return runtime::controller<ReplicaSet>()
+      .owns<Pod>()
+      .watches<Pod>(may_adopt<ReplicaSet, Pod>, uncontrolled())
+      .reconcile(reconcile);
 }
 
 }  // namespace kopper::workloads

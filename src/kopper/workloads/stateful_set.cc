@@ -158,7 +158,7 @@ runtime::ControllerSpec stateful_set() {
   return runtime::controller<StatefulSet>()
       .owns<Pod>()
       .owns<ControllerRevision>()
-      .watches<Pod>(may_adopt<StatefulSet, Pod>)
+      .watches<Pod>(may_adopt<StatefulSet, Pod>, uncontrolled())
       .watches<PersistentVolumeClaim>(is_its_claim)
       .may<PersistentVolumeClaim>({"create", "get", "patch"})
       .reconcile(reconcile);
