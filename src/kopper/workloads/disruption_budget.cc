@@ -117,11 +117,18 @@ Task<> write_status(Self budget, PodDisruptionBudgetStatus status) {
   budget.run().cluster().cache.note_write(resource, *written);
 }
 
-Task<Next> reconcile(Self budget, std::shared_ptr<Known> known) {
+std::vector<PodRef> pods_of(const Self& budget) {
+  if (!budget->spec.selector) return {};
+  auto selector = api::Selector::from(*budget->spec.selector);
+  if (!selector) return {};
   cache::Filter filter;
   filter.namespace_ = budget.key().namespace_;
-  auto pods = budget.list<Pod>(filter);
-  std::erase_if(pods, [&](const PodRef& pod) { return !selects(*budget, *pod); });
+  filter.labels = std::move(*selector);
+  return budget.list<Pod>(std::move(filter));
+}
+
+Task<Next> reconcile(Self budget, std::shared_ptr<Known> known) {
+  const auto pods = pods_of(budget);
   if (pods.empty()) budget.event("NoPods", "No matching pods found");
   const auto now = budget.run().now();
   PodDisruptionBudgetStatus status;

@@ -34,21 +34,23 @@ inline runtime::Predicate uncontrolled() {
   return [](const cache::Change& change) { return !change.object().controller(); };
 }
 
-// As Context::claim() does, by more than labels: the children that `ours` is true of, after the owner took over those
-// that nobody controls, and let go of the others.
+// As Context::claim() does, by more than labels: the children that `selector` matches and `ours` is true of, after the
+// owner took over those that nobody controls, and let go of the others.
 template <class Child, class Owner>
-Task<std::vector<std::shared_ptr<const Child>>> claim_where(runtime::Context<Owner> self,
+Task<std::vector<std::shared_ptr<const Child>>> claim_where(runtime::Context<Owner> self, api::Selector selector,
                                                             std::function<bool(const Child&)> ours) {
+  const auto is_ours = [&](const Child& child) { return selector.matches(child.metadata.labels) && ours(child); };
   auto& run = self.run();
   const auto resource = client::resource_of<Child>();
   for (const auto& child : self.template children<Child>()) {
-    if (child->metadata.deletionTimestamp.is_set() || ours(*child)) continue;
+    if (child->metadata.deletionTimestamp.is_set() || is_ours(*child)) continue;
     auto owners = child->metadata.ownerReferences;
     std::erase_if(owners, [&self](const auto& reference) { return reference.uid == self->metadata.uid; });
     co_await run.set_owners(resource, child->metadata, std::move(owners));
   }
   cache::Filter filter;
   filter.namespace_ = self.key().namespace_;
+  filter.labels = selector;
   bool asked = false;
   for (const auto& found : self.template list<Child>(filter)) {
     if (api::controller_of(found->metadata) != nullptr || found->metadata.deletionTimestamp.is_set()) continue;
@@ -63,7 +65,7 @@ Task<std::vector<std::shared_ptr<const Child>>> claim_where(runtime::Context<Own
     co_await run.set_owners(resource, found->metadata, metadata.ownerReferences);
   }
   auto all = self.template children<Child>();
-  std::erase_if(all, [&ours](const auto& child) { return !ours(*child); });
+  std::erase_if(all, [&is_ours](const auto& child) { return !is_ours(*child); });
   co_return all;
 }
 

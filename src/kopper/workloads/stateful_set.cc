@@ -128,9 +128,9 @@ std::set<std::string> live_revisions(const Revisions& revisions, const std::vect
 Task<Next> reconcile(Self set) {
   const auto selector = selector_of(*set);
   const std::function<bool(const Pod&)> ours = [&](const Pod& pod) {
-    return selector.matches(pod.metadata.labels) && ordinal_of(set->metadata.name, pod.metadata.name);
+    return ordinal_of(set->metadata.name, pod.metadata.name).has_value();
   };
-  const auto pods = co_await claim_where<Pod>(set, ours);
+  const auto pods = co_await claim_where<Pod>(set, selector, ours);
   const auto revisions = co_await revisions_of(set, selector);
   std::optional<Error> failed;
   try {
