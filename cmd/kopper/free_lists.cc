@@ -8,7 +8,12 @@
 #include <utility>
 
 // Sanitizers have an allocator of their own.
-#if defined(__SANITIZE_ADDRESS__) || defined(__SANITIZE_THREAD__)
+#if defined(__has_feature)
+#if __has_feature(address_sanitizer) || __has_feature(thread_sanitizer)
+#define KOPPER_SANITIZED
+#endif
+#endif
+#if defined(__SANITIZE_ADDRESS__) || defined(__SANITIZE_THREAD__) || defined(KOPPER_SANITIZED)
 namespace kopper::cmd {
 void keep_freed_blocks() {}
 }  // namespace kopper::cmd

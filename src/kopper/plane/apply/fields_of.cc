@@ -109,6 +109,7 @@ void compare_member(const std::string& name, const json::Value* before, const js
 
 // One of the two may be null: that side has no object at all.
 Changes compare_objects(const json::Object* before, const json::Object* after, const Schema* schema) {
+  if (before != nullptr && after != nullptr && *before == *after) return {};
   Level level;
   const detail::MemberIndex old(before);
   const detail::MemberIndex now(after);
