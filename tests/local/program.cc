@@ -66,8 +66,8 @@ void Program::launch(std::vector<std::string> flags) {
   std::filesystem::remove(folder_ / "log");
   rt::ProcessSpec spec;
   spec.argv = wrapper;
-  for (const auto& word : {std::string(KOPPER_PROGRAM), verb, std::string("--kubeconfig"),
-                           (folder_ / "kubeconfig").string()})
+  for (const auto& word :
+       {std::string(KOPPER_PROGRAM), verb, std::string("--kubeconfig"), (folder_ / "kubeconfig").string()})
     spec.argv.push_back(word);
   for (std::string& flag : flags) spec.argv.push_back(std::move(flag));
   // What a sanitizer keeps of freed memory is no part of what is measured.

@@ -28,7 +28,8 @@ Task<Answer> ask(http::Handler& handler, http::Request request);
 http::Request request(std::string method, std::string target, std::string body = "",
                       std::string type = "application/json");
 
-// `kopper cluster`, or `kopper up`, as its users meet it: the program itself, with its files in a temporary folder of its own.
+// `kopper cluster`, or `kopper up`, as its users meet it: the program itself, with its files in a temporary folder of
+// its own.
 class Program {
  public:
   Program();

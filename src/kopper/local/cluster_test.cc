@@ -156,10 +156,10 @@ TEST_F(LocalCluster, APodThatIsDoneStaysDone) {
 }
 
 TEST_F(LocalCluster, InitContainersComeFirstAndSidecarsStay) {
-  apply(sh("staged", "cat /work/first; trap exit TERM; while :; do sleep 0.1; done",
-           R"(    volumeMounts: [{name: work, mountPath: /work}]
+  apply(sh("staged", "cat /stage/first; trap exit TERM; while :; do sleep 0.1; done",
+           R"(    volumeMounts: [{name: work, mountPath: /stage}]
   initContainers:
-  - {name: first, image: busybox, command: [sh, -c, "echo first > /work/first"], volumeMounts: [{name: work, mountPath: /work}]}
+  - {name: first, image: busybox, command: [sh, -c, "echo first > /stage/first"], volumeMounts: [{name: work, mountPath: /stage}]}
   - {name: side, image: busybox, restartPolicy: Always, command: [sh, -c, "trap exit TERM; while :; do sleep 0.1; done"]}
   volumes: [{name: work, emptyDir: {}}]
 )"));
