@@ -16,8 +16,6 @@ namespace kopper::local {
 
 namespace {
 
-// Where somebody can listen, and neither pods (127.128.0.0/9) nor nodes (127.0.0.0/16) are.
-constexpr const char* kServices = "127.96.0.0/16";
 constexpr std::string_view kAdministrators = "system:masters";
 
 // A client in this process: known without a certificate.
@@ -51,14 +49,16 @@ std::shared_ptr<http::Handler> as(plane::LocalServer& server, std::string name, 
   return std::make_shared<As>(server.plane(), std::move(who), std::move(user));
 }
 
-plane::LocalServerOptions server_options(const ClusterOptions& options) {
+plane::LocalServerOptions server_options(const ClusterOptions& options, const NetworkBlock& network) {
   auto server = options.server;
-  server.plane.service_network = kServices;
+  server.plane.service_network = network.services();
   return server;
 }
 
-workloads::NodeOptions node_options(const ClusterOptions& options, const StateFolder& state) {
+workloads::NodeOptions node_options(const ClusterOptions& options, const StateFolder& state,
+                                    const NetworkBlock& network) {
   workloads::NodeOptions node;
+  node.network = network.pods();
   node.machine.state = state.path();
   node.machine.images = options.images;
   node.machine.host_paths = options.host_paths;
@@ -74,10 +74,11 @@ workloads::NodeOptions node_options(const ClusterOptions& options, const StateFo
 
 Cluster::Cluster(ClusterOptions options)
     : options_(std::move(options)),
+      network_(options_.server.data_dir),
       state_(options_.server.data_dir),
-      server_(server_options(options_)),
+      server_(server_options(options_, network_)),
       client_(as(server_, "kopper-admin")),
-      node_(node_options(options_, state_)),
+      node_(node_options(options_, state_, network_)),
       host_(node_) {
   const auto library = state_.path() / "pod-network.so";
   rt::write_file_atomic(library, workloads::network_library(), 0755);

@@ -8,6 +8,7 @@
 
 #include "kopper/app/run.h"
 #include "kopper/client/client.h"
+#include "kopper/local/network_block.h"
 #include "kopper/local/state_folder.h"
 #include "kopper/plane/local_server.h"
 #include "kopper/rt/scope.h"
@@ -60,6 +61,7 @@ class Cluster {
   Task<> operate(runtime::Manager* manager, std::string what);
 
   ClusterOptions options_;
+  NetworkBlock network_;
   StateFolder state_;
   plane::LocalServer server_;
   client::Client client_;

@@ -111,7 +111,7 @@ TEST_F(LocalCluster, APodIsAProcessWithAnAddressAndFilesOfItsOwn) {
 )"));
   const auto pod = until("one", is_running);
   EXPECT_EQ(pod.status.phase, "Running");
-  EXPECT_THAT(pod.status.podIP, ::testing::StartsWith("127.128."));
+  EXPECT_THAT(pod.status.podIP, ::testing::MatchesRegex("127.1[2-5][0-9].0.[0-9]+"));
   const auto seen =
       in("one", "main",
          {"sh", "-c", "hostname; cat /etc/settings/file.txt; echo; echo $ADDRESS; touch /scratch/a && ls /scratch"});
@@ -170,10 +170,13 @@ TEST_F(LocalCluster, InitContainersComeFirstAndSidecarsStay) {
 
 TEST_F(LocalCluster, ProbesDecide) {
   apply(sh("probed", "touch /tmp/alive; trap exit TERM; while :; do sleep 0.1; done",
-           R"(    readinessProbe: {exec: {command: [test, -e, /tmp/ready]}, periodSeconds: 1}
+           R"(    startupProbe: {exec: {command: [test, -e, /tmp/alive]}, periodSeconds: 1, failureThreshold: 60}
+    readinessProbe: {exec: {command: [test, -e, /tmp/ready]}, periodSeconds: 1}
     livenessProbe: {exec: {command: [test, -e, /tmp/alive]}, periodSeconds: 1, failureThreshold: 1}
 )"));
-  until("probed", [](const Pod& it) { return it.status.phase == "Running" && !api::is_ready(it); });
+  until("probed", [](const Pod& it) {
+    return it.status.phase == "Running" && it.status.containerStatuses[0].started.value_or(false) && !api::is_ready(it);
+  });
   in("probed", "main", {"touch", "/tmp/ready"});
   until("probed", is_running);
   in("probed", "main", {"rm", "/tmp/alive"});
@@ -216,6 +219,18 @@ TEST_F(LocalCluster, AForcedDeletionKills) {
   loop_.run(rt::timeout(20s, [](workloads::Node* node, int pid) -> Task<> {
     while (node->running() > 0 || rt::is_running(pid)) co_await rt::sleep(10ms);
   }(&cluster_->node(), first)));
+}
+
+TEST_F(LocalCluster, TwoOfThemDoNotMeet) {
+  Cluster other{ClusterOptions()};
+  loop_.run(other.start());
+  apply(sh("here", "exec sleep 60"));
+  loop_.run(client::apply_manifests(other.client(), sh("there", "exec sleep 60"), "default"));
+  const auto here = until("here", is_running);
+  const std::function<bool(const Pod&)> runs = is_running;
+  const auto there = loop_.run(rt::timeout(60s, seen(other.client(), "there", &runs)));
+  EXPECT_NE(here.status.podIP, there.status.podIP);
+  loop_.run(other.stop(1s));
 }
 
 class KeptCluster : public LocalCluster {

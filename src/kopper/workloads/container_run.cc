@@ -130,7 +130,7 @@ Task<> ContainerRun::run() {
     const bool possible = co_await prepare();
     if (stopping_) break;
     if (!first) ++status_.restartCount;
-    if (possible) co_await live();
+    if (possible) co_await try_to_live();
   }
   over_ = true;
   status_.ready = false;
@@ -156,6 +156,36 @@ Task<bool> ContainerRun::back_off() {
   co_return !stopping_;
 }
 
+void ContainerRun::not_started(std::string why) {
+  ContainerStateTerminated never;
+  never.exitCode = 128;
+  never.reason = "StartError";
+  never.message = why;
+  never.startedAt = api::Time(std::chrono::sys_seconds(0s));
+  never.finishedAt = now();
+  status_.state = ContainerState();
+  status_.state.terminated = std::move(never);
+  status_.ready = false;
+  status_.started = false;
+  ++failures_;
+  home_.event(true, "Failed", fmt::format("Error: {}", why));
+  home_.changed();
+}
+
+// There may be no bubblewrap, no room on the disk, no more processes.
+Task<> ContainerRun::try_to_live() {
+  std::string why;
+  try {
+    co_await live();
+    co_return;
+  } catch (const std::exception& error) {
+    why = error.what();
+  }
+  process_.reset();
+  not_started(std::move(why));
+  ended_.set();
+}
+
 // False when it cannot be started as it is: then it has ended already.
 Task<bool> ContainerRun::prepare() {
   launch_.reset();
@@ -170,17 +200,7 @@ Task<bool> ContainerRun::prepare() {
     }
     const auto reason = failure->reason.empty() ? std::string("CreateContainerConfigError") : failure->reason;
     if (reason == "StartError") {
-      ContainerStateTerminated never;
-      never.exitCode = 128;
-      never.reason = reason;
-      never.message = failure->what();
-      never.startedAt = api::Time(std::chrono::sys_seconds(0s));
-      never.finishedAt = now();
-      status_.state = ContainerState();
-      status_.state.terminated = std::move(never);
-      ++failures_;
-      home_.event(true, "Failed", fmt::format("Error: {}", failure->what()));
-      home_.changed();
+      not_started(failure->what());
       co_return false;
     }
     // As a node says it: the first time what is wrong, later that it waits.

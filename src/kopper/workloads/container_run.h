@@ -77,6 +77,7 @@ class ContainerRun {
  private:
   Task<bool> prepare();
   Task<bool> back_off();
+  Task<> try_to_live();
   Task<> live();
   Task<> copy(rt::Stream* from, plane::LogStream stream);
   Task<> look_after();
@@ -89,6 +90,7 @@ class ContainerRun {
   int descendant(int steps) const;
   int program() const;
   void wait_for(std::string reason, std::string message);
+  void not_started(std::string why);
   void began();
   void ended(const rt::ExitStatus& exit, std::string message);
   void set_ready();

@@ -160,6 +160,15 @@ Task<> Node::join(client::Client client) {
     status.subresource = "status";
     co_await nodes.modify(key, [&](KubeNode& live) { live.status = wanted.status; }, status);
   }
+  // What pods left that were deleted while nobody was here.
+  const auto pods_there = co_await client.of<Pod>().list();
+  std::set<std::string> known_pods;
+  for (const auto& pod : pods_there.items) known_pods.insert(pod.metadata.uid);
+  std::error_code ignored;
+  for (const auto& entry : std::filesystem::directory_iterator(options_.machine.state / "pods", ignored)) {
+    const auto uid = entry.path().filename().string();
+    if (!known_pods.contains(uid)) remove_pod_files(options_.machine.state / "pods", uid);
+  }
   client::ListOptions ours;
   ours.label_selector = fmt::format("{}=true", kOurs);
   const auto known = co_await nodes.list(ours);
@@ -224,15 +233,18 @@ Task<> Node::refresh_later() {
   for (const auto& [key, run] : runs_) run->refresh();
 }
 
-// The pods' addresses: 127.128.0.1 …, of the second node 127.129.0.1 …
-std::string Node::take_address(const std::string& node, const std::string& wanted) {
-  const auto index = std::ranges::find(options_.names, node) - options_.names.begin();
-  if (!wanted.empty() && addresses_.insert(wanted).second) return wanted;
+std::string Node::take_address(const std::string& wanted) {
+  const auto network = fmt::format("127.{}.", options_.network);
+  if (wanted.starts_with(network) && addresses_.insert(wanted).second) return wanted;
   for (;;) {
-    const auto number = next_address_++ % 65000 + 1;
-    auto address = fmt::format("127.{}.{}.{}", 128 + index % 100, number / 250, number % 250 + 1);
+    const auto number = next_address_++ % 60000;
+    auto address = fmt::format("{}{}.{}", network, number / 250, number % 250 + 1);
     if (addresses_.insert(address).second) return address;
   }
+}
+
+std::filesystem::path Node::folder(const std::string& pod_uid, const std::string& container) const {
+  return options_.machine.state / "pods" / pod_uid / "containers" / container;
 }
 
 PodHome Node::home_of(const Self& self, std::string ip) {
@@ -295,7 +307,7 @@ std::string Node::hosts_of(const Key& key) {
 }
 
 void Node::start(const Self& self) {
-  auto ip = take_address(self->spec.nodeName, self->status.podIP);
+  auto ip = take_address(self->status.podIP);
   auto pod = std::make_shared<Pod>(*self);
   runs_[self.key()] = std::make_unique<PodRun>(std::move(pod), home_of(self, std::move(ip)));
 }

@@ -20,6 +20,7 @@ struct NodeOptions {
   std::vector<std::string> names = {"local"};  // logical nodes, all on this machine
   std::map<std::string, api::Quantity> capacity = {{"cpu", "4"}, {"memory", "8Gi"}, {"pods", "1000"}};  // of each
   std::string version = "v1.37.1+kopper";
+  int network = 128;  // pods are 127.<network>.y.z
 };
 
 // Runs the pods that are bound to the nodes of this machine, as processes. Loop-confined.
@@ -41,6 +42,8 @@ class Node {
   std::size_t running() const { return runs_.size(); }
   // Null when it is not on this machine.
   PodRun* find(const Key& pod) const;
+  // Where the files of a pod's containers are, those of pods that are over as well.
+  std::filesystem::path folder(const std::string& pod_uid, const std::string& container) const;
 
  private:
   using Self = runtime::Context<api::corev1::Pod>;
@@ -53,7 +56,7 @@ class Node {
   void release(const Key& key);
   void gone(const Key& key);
   Task<> bury(std::unique_ptr<PodRun> run);
-  std::string take_address(const std::string& node, const std::string& wanted);
+  std::string take_address(const std::string& wanted);
   std::string hosts_of(const Key& key);
   void refresh();
   Task<> refresh_later();

@@ -1,5 +1,10 @@
 #include "kopper/workloads/node_host.h"
 
+#include <algorithm>
+#include <charconv>
+#include <filesystem>
+#include <functional>
+#include <optional>
 #include <utility>
 
 #include <fmt/format.h>
@@ -26,6 +31,23 @@ ContainerRun& container_of(const Node& node, const ContainerRef& wanted) {
   auto* found = find_container(node, wanted);
   if (found == nullptr) throw Error(Code::NotFound, fmt::format("container not found (\"{}\")", wanted.name));
   return *found;
+}
+
+// The log of the last run, or of the one before, of a pod that ended before this node started.
+std::optional<std::filesystem::path> left_behind(const std::filesystem::path& folder, bool previous) {
+  std::vector<int> runs;
+  std::error_code ignored;
+  for (const auto& entry : std::filesystem::directory_iterator(folder, ignored)) {
+    const auto name = entry.path().filename().string();
+    int number = 0;
+    const auto* end = name.data() + name.size();
+    const auto read = std::from_chars(name.data(), end, number);
+    if (read.ec == std::errc() && std::string_view(read.ptr, end) == ".log") runs.push_back(number);
+  }
+  std::ranges::sort(runs, std::greater());
+  const std::size_t wanted = previous ? 1 : 0;
+  if (runs.size() <= wanted) return std::nullopt;
+  return folder / fmt::format("{}.log", runs[wanted]);
 }
 
 class Attached final : public plane::Attachment {
@@ -62,6 +84,10 @@ class Attached final : public plane::Attachment {
 }  // namespace
 
 Task<std::unique_ptr<http::Body>> NodeHost::log(ContainerRef container, plane::LogOptions options) {
+  if (find_container(node_, container) == nullptr) {
+    const auto file = left_behind(node_.folder(container.uid, container.name), options.previous);
+    if (file) co_return ContainerLog::read_files(*file, options);
+  }
   const auto& run = container_of(node_, container);
   // Between two runs the one before is the one that has just ended.
   const auto log = run.log(options.previous && !run.status().state.waiting);

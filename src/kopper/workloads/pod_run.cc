@@ -6,6 +6,7 @@
 
 #include <fmt/format.h>
 
+#include "kopper/api/object.h"
 #include "kopper/base/error.h"
 #include "kopper/base/log.h"
 #include "kopper/rt/file.h"
@@ -98,7 +99,12 @@ void PodRun::update(PodRef pod) {
 }
 
 void PodRun::refresh() {
-  if (mounted_ && !stopping_) write_hosts();
+  if (!mounted_ || stopping_) return;
+  try {
+    write_hosts();
+  } catch (const std::exception& error) {
+    log::warn("the hosts file of a pod stays as it was", {{"pod", api::key_of(*pod_).str()}, {"error", error.what()}});
+  }
 }
 
 // Written in place: a container sees the file, not its name.
@@ -140,11 +146,15 @@ Task<bool> PodRun::mount() {
       const auto facts = home_.facts;
       const auto at = now();
       co_await volumes_.update(pod_, facts, at);
+      write_hosts();
       mounted_ = true;
       co_return true;
     } catch (const Error& error) {
       why = error.what();
       lasting = error.code != Code::Unavailable;
+    } catch (const std::exception& error) {  // a full disk, say
+      why = error.what();
+      lasting = true;
     }
     if (lasting && why != std::exchange(told, why)) event(true, "FailedMount", why);
     wake_.reset();
@@ -161,9 +171,8 @@ Task<> PodRun::keep_volumes() {
       const auto facts = home_.facts;
       const auto at = now();
       again = co_await volumes_.update(pod_, facts, at);
-    } catch (const Error& error) {
-      log::warn("volumes of a pod stay as they were",
-                {{"pod", pod_->metadata.namespace_ + "/" + pod_->metadata.name}, {"error", error.what()}});
+    } catch (const std::exception& error) {
+      log::warn("volumes of a pod stay as they were", {{"pod", api::key_of(*pod_).str()}, {"error", error.what()}});
     }
     wake_.reset();
     rt::Duration until = 1min;
@@ -175,7 +184,6 @@ Task<> PodRun::keep_volumes() {
 Task<> PodRun::live() {
   const bool mounted = co_await mount();
   if (!mounted) co_return;
-  write_hosts();
   scope_.spawn(keep_volumes());
   add_ephemeral();
   for (auto& container : containers_) {
