@@ -5,7 +5,6 @@
 namespace kopper::testing {
 namespace {
 
-using ::testing::AnyOf;
 using ::testing::ContainsRegex;
 using ::testing::HasSubstr;
 using ::testing::StartsWith;

@@ -24,7 +24,6 @@ namespace {
 
 using namespace std::chrono_literals;
 using api::corev1::Pod;
-using ::testing::ElementsAre;
 using ::testing::HasSubstr;
 
 class LocalCluster : public ::testing::Test {

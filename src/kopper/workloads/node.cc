@@ -249,7 +249,7 @@ std::filesystem::path Node::folder(const std::string& pod_uid, const std::string
 
 PodHome Node::home_of(const Self& self, std::string ip) {
   auto& cluster = self.run().cluster();
-  const auto key = self.key();
+  const Key& key = self.key();
   PodHome home;
   home.machine = &options_.machine;
   const auto index = std::ranges::find(options_.names, self->spec.nodeName) - options_.names.begin();
