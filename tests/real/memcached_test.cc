@@ -83,7 +83,7 @@ TEST_F(MemcachedOperator, RevertsDriftAndLeavesWhatOthersAdd) {
   wait_until("the image is back", [&] {
     const auto live = deployment("demo");
     const auto& container = live->spec.template_.spec.containers.at(0);
-    return live->spec.replicas == 3 && container.image == "memcached:1.6-alpine" && container.command.size() == 5;
+    return live->spec.replicas == 3 && container.image == "memcached:1.6-alpine" && container.command.size() == 6;
   });
   EXPECT_EQ(deployment("demo")->metadata.labels.at("team"), "a");
   run(client.of<Deployment>().remove(key("demo")));
