@@ -46,6 +46,24 @@ void show(Words& out, const fs::path& path, const std::vector<Mount>& mounts) { 
   for (const auto& part : fs::directory_iterator(path, ignored)) show(out, part.path(), mounts);
 }
 
+// Without root, bubblewrap mounts terminals in one user namespace and runs the program in another one inside of it,
+// which nobody can enter from outside any more: then there are no new terminals, but commands can join.
+void add_devices(Words& out) {
+  if (rt::user_id() == 0) {
+    add(out, {"--dev", "/dev"});
+    return;
+  }
+  add(out, {"--dir", "/dev"});
+  for (const std::string name : {"null", "zero", "full", "random", "urandom", "tty"}) {
+    add(out, {"--dev-bind", "/dev/" + name, "/dev/" + name});
+  }
+  add(out, {"--symlink", "/proc/self/fd", "/dev/fd", "--tmpfs", "/dev/shm"});
+  int number = 0;
+  for (const std::string name : {"stdin", "stdout", "stderr"}) {
+    add(out, {"--symlink", "/proc/self/fd/" + std::to_string(number++), "/dev/" + name});
+  }
+}
+
 }  // namespace
 
 Words bubblewrap(const Sandbox& sandbox) {
@@ -62,7 +80,8 @@ Words bubblewrap(const Sandbox& sandbox) {
   for (const auto* name : kEtc) show(out, fs::path("/etc") / name, sandbox.mounts);
   // Since Debian 12 these are links on every machine.
   for (const std::string name : {"bin", "sbin", "lib", "lib64"}) add({"--symlink", "usr/" + name, "/" + name});
-  add({"--proc", "/proc", "--dev", "/dev"});
+  add({"--proc", "/proc"});
+  add_devices(out);
   for (const std::string name : {"/tmp", "/run", "/root", "/home", "/var/tmp", "/var/log", "/var/lib", "/var/cache"})
     add({"--dir", name});
   add({"--symlink", "../run", "/var/run"});
