@@ -182,6 +182,30 @@ TEST_F(LocalCluster, ProbesDecide) {
   until("probed", [](const Pod& it) { return it.status.containerStatuses[0].restartCount == 1; });
 }
 
+TEST_F(LocalCluster, HooksRunAtTheStartAndBeforeTheEnd) {
+  apply(R"(apiVersion: v1
+kind: PersistentVolumeClaim
+metadata: {name: data}
+spec: {accessModes: [ReadWriteOnce], resources: {requests: {storage: 1Gi}}}
+---
+)" + sh("hooked", "trap \"echo ended >> /data/lines; exit\" TERM; while :; do sleep 0.1; done",
+        R"(    volumeMounts: [{name: data, mountPath: /data}]
+    lifecycle:
+      postStart: {exec: {command: [sh, -c, "echo started >> /data/lines"]}}
+      preStop: {exec: {command: [sh, -c, "echo stops >> /data/lines"]}}
+  volumes: [{name: data, persistentVolumeClaim: {claimName: data}}]
+)"));
+  until("hooked", is_running);
+  EXPECT_EQ(in("hooked", "main", {"cat", "/data/lines"}).out, "started\n");
+  remove("hooked");
+  until_gone("hooked");
+  apply(sh("reader", "exec sleep 60", R"(    volumeMounts: [{name: data, mountPath: /data}]
+  volumes: [{name: data, persistentVolumeClaim: {claimName: data}}]
+)"));
+  until("reader", is_running);
+  EXPECT_EQ(in("reader", "main", {"cat", "/data/lines"}).out, "started\nstops\nended\n");
+}
+
 TEST_F(LocalCluster, WhatIsMissingIsNamed) {
   const auto waits_with = [](std::string reason, std::string text) {
     return [reason, text](const Pod& it) {

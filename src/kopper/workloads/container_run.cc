@@ -30,6 +30,7 @@ namespace {
 
 constexpr auto kForgiven = 10min;       // who ran so long may fail at once again
 constexpr auto kTryAgain = 10s;         // what is missing may have come
+constexpr auto kSandboxPause = 2ms;     // it takes a few
 constexpr auto kUntilKilled = 2s;       // SIGKILL does not take long
 constexpr std::size_t kMessage = 4096;  // of a termination message
 
@@ -394,8 +395,14 @@ Task<> ContainerRun::ask(ProbeKind kind, bool* fatal) {
   probed_.set();
 }
 
+// Until the sandbox is complete: the program is what is started last in it.
+Task<> ContainerRun::wait_inside() {
+  while (process_ && program() == 0) co_await rt::sleep(kSandboxPause);
+}
+
 // While it runs: the hook of its start, then its probes.
 Task<> ContainerRun::look_after() {
+  co_await wait_inside();
   if (spec_.lifecycle && spec_.lifecycle->postStart) {
     auto handler = *spec_.lifecycle->postStart;
     const auto wrong = co_await hook(std::move(handler));
@@ -451,7 +458,7 @@ rt::ProcessSpec ContainerRun::enter(const std::vector<std::string>& argv) const 
                 fmt::format("container {} is simulated: its image {} stands for no program of this machine", spec_.name,
                             spec_.image));
   }
-  const int first = init();
+  const int first = program() == 0 ? 0 : init();
   if (first == 0) throw Error(Code::Invalid, fmt::format("container not found (\"{}\")", spec_.name));
   return launch_->process(first, argv);
 }
@@ -467,6 +474,7 @@ Task<> ContainerRun::terminate(std::chrono::seconds grace) {
   const auto until = rt::Loop::current().now() + grace;
   falling_ = true;
   set_ready();
+  if (grace > 0s) co_await runtime::first_of(wait_inside(), ended_.wait());
   if (grace > 0s && spec_.lifecycle && spec_.lifecycle->preStop) {
     std::string wrong;
     try {

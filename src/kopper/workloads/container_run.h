@@ -80,6 +80,7 @@ class ContainerRun {
   Task<> try_to_live();
   Task<> live();
   Task<> copy(rt::Stream* from, plane::LogStream stream);
+  Task<> wait_inside();
   Task<> look_after();
   Task<> ask(ProbeKind kind, bool* fatal);
   Task<std::string> hook(api::corev1::LifecycleHandler handler);

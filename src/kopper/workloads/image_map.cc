@@ -17,6 +17,28 @@ bool matches(std::string_view rule, std::string_view name) {
   return rule == name;
 }
 
+// What the image's script does: an empty data folder is filled, with the root password and the database asked for.
+constexpr const char* kMariadbStart = R"(
+case "${1-}" in mariadbd | mysqld) shift ;; -* | "") ;; *) exec "$@" ;; esac
+if [ ! -d /var/lib/mysql/mysql ]; then
+  mariadb-install-db --no-defaults --datadir=/var/lib/mysql --auth-root-authentication-method=normal \
+    --skip-test-db > /dev/null || exit 1
+  umask 077
+  quoted() { printf %s "$1" | sed "s/[\\\\']/\\\\&/g"; }
+  database=${MARIADB_DATABASE:-${MYSQL_DATABASE:-}}
+  {
+    echo "DROP USER IF EXISTS root@'127.0.0.1', root@'::1', root@'$(hostname)', ''@localhost, ''@'$(hostname)';"
+    echo "CREATE USER IF NOT EXISTS root@'%';"
+    password=$(quoted "${MARIADB_ROOT_PASSWORD:-${MYSQL_ROOT_PASSWORD:-}}")
+    printf "ALTER USER root@'%s' IDENTIFIED BY '%s';\\n" localhost "$password" % "$password"
+    echo "GRANT ALL ON *.* TO root@'%' WITH GRANT OPTION;"
+    [ -z "$database" ] || echo "CREATE DATABASE IF NOT EXISTS \`$database\`;"
+  } > /tmp/init.sql
+  set -- --init-file=/tmp/init.sql "$@"
+fi
+exec mariadbd --no-defaults --datadir=/var/lib/mysql --socket=/run/mysqld/mysqld.sock "$@"
+)";
+
 // A first part with a dot or a port, or localhost, is a registry.
 bool is_registry(std::string_view part) {
   return part == "localhost" || part.find('.') != part.npos || part.find(':') != part.npos;
@@ -65,9 +87,8 @@ ImageMap ImageMap::defaults() {
   memcached.user = 11211;
   memcached.entrypoint_optional = true;
   map.add("memcached", memcached);
-  ImageProgram mariadb{{"mariadbd"}, {}, "mariadbd", "mariadb-server"};
+  ImageProgram mariadb{{"sh", "-c", kMariadbStart, "mariadb"}, {}, "mariadbd", "mariadb-server"};
   mariadb.user = 999;
-  mariadb.entrypoint_optional = true;
   mariadb.directories = {"/var/lib/mysql", "/run/mysqld"};
   map.add("mariadb", mariadb);
   map.add("mysql", mariadb);
