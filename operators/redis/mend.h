@@ -1,0 +1,26 @@
+#pragma once
+
+#include <string>
+#include <vector>
+
+#include "decision.h"
+#include "model.h"
+
+namespace redis {
+
+// What brings open slots to an end, and keys back to where clients find them.
+struct Mending {
+  std::vector<Command> commands;  // first, in this order
+  std::vector<Move> moves;        // then these
+  std::vector<Rescue> rescues;
+  std::vector<std::string> notes;  // for people: one line each, what was found and what is done about it
+  std::string waiting;             // nothing can be done yet, and why
+
+  bool empty() const { return commands.empty() && moves.empty() && rescues.empty() && waiting.empty(); }
+};
+
+// Looks at every mark of an open slot, at hidden keys and at disputed slots. Pure; empty when there are none.
+// Commands and moves may be repeated, and another state found on the way is a matter of the next look.
+Mending mend(const Model& model);
+
+}  // namespace redis
