@@ -1,11 +1,13 @@
 #pragma once
 
+#include <functional>
 #include <memory>
 #include <string>
 
 #include "kopper/cache/cache.h"
 #include "kopper/client/client.h"
 #include "kopper/http/handler.h"
+#include "kopper/metrics/metrics.h"
 #include "kopper/runtime/events.h"
 #include "kopper/runtime/tracing.h"
 
@@ -19,6 +21,10 @@ struct Cluster {
   Tracer& tracer;
   cache::Cache cache;
   EventRecorder events;
+  metrics::Registry& metrics;  // what reconcile functions count goes here, and is served with the rest
+  // Whether this process may change things now: false once its lease ran out. What goes through the client is refused
+  // by itself then; who talks to other servers asks.
+  std::function<bool()> may_write;
 };
 
 }  // namespace kopper::runtime

@@ -49,15 +49,18 @@ Manager::~Manager() = default;
 
 Cluster& Manager::add_cluster(std::string name, std::shared_ptr<http::Handler> transport) {
   if (!name.empty()) transport = counted(std::move(transport), metrics_, options_.host);
-  if (election_)
-    transport = fence(std::move(transport), [election = election_.get()] { return election->is_leader(); });
+  std::function<bool()> may_write = [] { return true; };
+  if (election_) {
+    may_write = [election = election_.get()] { return election->is_leader(); };
+    transport = fence(std::move(transport), may_write);
+  }
   const auto client = make_client(transport, options_.name);
   EventOptions events;
   events.controller = options_.name;
   events.metrics = &metrics_;
   auto [at, added] = clusters_.try_emplace(
       name, new Cluster{name, transport, client, *tracer_, cache::Cache(client, informer_defaults(options_)),
-                        EventRecorder(client, events)});
+                        EventRecorder(client, events), metrics_, std::move(may_write)});
   if (!added) throw Error(Code::Invalid, fmt::format("there are two clusters named {}", name));
   return *at->second;
 }
