@@ -24,7 +24,7 @@ struct Holding {
 // rest stays with those who have most. Donors give their lowest slots. Empty when it is so already.
 std::vector<Move> balance(std::vector<Holding> keep, std::vector<Holding> drain = std::vector<Holding>());
 
-// The largest distance from the even share, in percent of it.
+// The largest distance from the even share, in percent of it; 0 when nobody is a whole slot away.
 double imbalance(const std::vector<Holding>& holdings);
 
 // What a new master gets: so many slots, of these donors together.
@@ -38,6 +38,8 @@ struct Assignment {
 // with the lower ordinal), so that exactly as many move as were asked for. Error{Invalid} names the field
 // ("updateStrategy.assignStrategies[1].fromReplicas") of an unknown id, a receiver among the donors, a wrong number of
 // assignments, less than one slot, or a donor that would give all that it has.
+// Receivers that have slots already are taken as fed in part, by an earlier call that was not carried out to its end:
+// they get what is missing, from those who have not given yet as far as the layout tells.
 std::expected<std::vector<Move>, kopper::Error> assign(const std::vector<Holding>& donors,
                                                        const std::vector<Holding>& receivers,
                                                        const std::vector<Assignment>& assignments);
