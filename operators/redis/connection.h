@@ -8,6 +8,7 @@
 #include <vector>
 
 #include "kopper/rt/loop.h"
+#include "kopper/rt/stream.h"
 #include "kopper/rt/task.h"
 #include "kopper/rt/tls.h"
 
@@ -20,7 +21,8 @@ namespace redis {
 struct Access {
   std::vector<std::string> passwords;
   std::optional<kopper::rt::TlsContext> tls;
-  std::string tls_name;  // what a node's certificate is for; "": its address
+  std::string tls_name;     // what a node's certificate is for; "": its address
+  std::string tls_version;  // tells one `tls` from another, which cannot be compared
   kopper::rt::Duration connect_timeout = std::chrono::seconds(2);
   kopper::rt::Duration call_timeout = std::chrono::seconds(5);
 };
@@ -32,6 +34,10 @@ class Connection {
  public:
   // Connects and authenticates. Error{Unauthorized} when no password is taken.
   static kopper::Task<std::shared_ptr<Connection>> open(std::string address, std::uint16_t port, Access access);
+  // The same over a stream that is there already. `address` and `port` only name it.
+  static kopper::Task<std::shared_ptr<Connection>> over(std::unique_ptr<kopper::rt::Stream> stream, std::string address,
+                                                        std::uint16_t port, Access access);
+  // Calls that wait for an answer throw.
   ~Connection();
   Connection(const Connection&) = delete;
   Connection& operator=(const Connection&) = delete;
@@ -41,6 +47,7 @@ class Connection {
   kopper::Task<Reply> call(Words words, kopper::rt::Duration timeout);
   // All in one write. The answers in the same order.
   kopper::Task<std::vector<Reply>> pipeline(std::vector<Words> commands);
+  kopper::Task<std::vector<Reply>> pipeline(std::vector<Words> commands, kopper::rt::Duration timeout);
 
   // False once it broke.
   bool usable() const;
@@ -51,23 +58,32 @@ class Connection {
 
  private:
   struct Impl;
-  explicit Connection(std::unique_ptr<Impl> impl);
-  std::unique_ptr<Impl> impl_;
+  explicit Connection(std::shared_ptr<Impl> impl);
+  const std::shared_ptr<Impl> impl_;  // shared with the calls that are under way
 };
 
-// The connections to the nodes of one cluster, kept from one look at it to the next.
+// The connections to the nodes of one cluster, kept from one look at it to the next. Loop-confined.
 class Links {
  public:
-  // Access may change at any time: connections that were made with other keys are dropped.
+  Links();
+  ~Links();
+  Links(Links&&) noexcept;
+  Links& operator=(Links&&) noexcept;
+
+  // At any time, and cheap when nothing changed: connections that were made with other keys are dropped.
   void set_access(Access access);
-  // The connection to this address; a new one when there is none, or it broke.
+  // The connection to this address; a new one when there is none, or it broke. Who asks while it is being made waits
+  // for the same one, and gets the same error.
   kopper::Task<std::shared_ptr<Connection>> get(std::string address, std::uint16_t port = 6379);
   // Keeps only these.
   void keep(const std::vector<std::string>& addresses);
 
  private:
+  struct Door;
+  static kopper::Task<std::shared_ptr<Connection>> enter(std::shared_ptr<Door> door, Access access);
+
   Access access_;
-  std::vector<std::shared_ptr<Connection>> open_;
+  std::vector<std::shared_ptr<Door>> doors_;
 };
 
 }  // namespace redis
