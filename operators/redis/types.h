@@ -129,7 +129,7 @@ struct RedisClusterSpec {
           .doc("What becomes of the pods when this is deleted: foreground: it stays until they are gone; background or "
                "nothing: they go after it; orphan: they stay and go on"),
       kopper::field<&RedisClusterSpec::repository>.max_length(1024).doc("Where images are: a registry and a path"),
-      kopper::field<&RedisClusterSpec::version>.max_length(128).doc("The tag of images that have none"),
+      kopper::field<&RedisClusterSpec::version>.max_length(128).doc("Of Redis: the tag of its image when that has none"),
       kopper::field<&RedisClusterSpec::updateStrategy>.doc("How slots come to new masters"),
       kopper::field<&RedisClusterSpec::pod>.required().min_items(1).max_items(1).doc("What all pods are made of"),
       kopper::field<&RedisClusterSpec::replicasPerMaster>.min(1).max(5),
