@@ -18,10 +18,23 @@ struct Seat {
 };
 
 // The ordinal of each pod's master; a master is its own. Masters that own slots stay; when there are fewer than
-// `masters`, pods that follow nobody become masters first. Replicas stay where they are unless their master has more
-// than its share and another has less. New masters go to hosts (zones) that have none or fewest; a replica goes to
-// another host than its master's whenever the hosts allow it for all. More than `masters` owners: all of them stay.
-// Deterministic, and stable: what it made, it leaves.
+// `masters`, pods that follow nobody become masters first: those that others follow, then those whose master is not
+// among the seats (they have its data), then the rest. Replicas stay where they are unless their master has more
+// than its share and another has less, or another has none. New masters go to hosts (zones) that have none or fewest; a
+// replica goes to another host than its master's whenever the hosts allow it for all, and to another zone. More than
+// `masters` owners: all of them stay. Deterministic, and stable: what it made, it leaves.
 std::map<int, int> lay_out(const std::vector<Seat>& seats, int masters, int replicas_each);
+
+// Two replicas that are to follow each other's master.
+struct Swap {
+  int replica = 0;  // the one that is on its master's host
+  int with = 0;
+
+  friend bool operator==(const Swap&, const Swap&) = default;
+};
+
+// Swaps after which fewer replicas are on the host of their master; no replica is in two of them. Once they are done
+// and it is empty, no other pairing with one replica each would be better.
+std::vector<Swap> misplaced(const std::vector<Seat>& seats);
 
 }  // namespace redis
