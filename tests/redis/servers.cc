@@ -232,7 +232,9 @@ void Server::start() {
 
 void Server::end(int signal) {
   client_.reset();
-  ::kill(pid_, signal);
+  // It may refuse: "Writing initial AOF, can't exit."
+  do ::kill(pid_, signal);
+  while (!eventually([this] { return ended(pid_); }, std::chrono::seconds(1)));
   wait_for(std::exchange(pid_, -1));
 }
 
