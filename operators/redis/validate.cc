@@ -13,6 +13,7 @@
 
 #include "kopper/api/validation.h"
 
+#include "desired.h"
 #include "image.h"
 #include "plan_slots.h"
 #include "slots.h"
@@ -59,6 +60,7 @@ class Check {
     const auto& name = now_.metadata.name;
     if (name.empty()) return;  // the server has yet to make it
     for (auto& complaint : kopper::api::check_dns1035_label(name)) refuse("metadata.name", std::move(complaint));
+    if (name == "bus" || name == "redis-exporter") refuse("metadata.name", "is the name of a port of the cluster");
     if (name.size() > kLongestName) {
       refuse("metadata.name", fmt::format("must not be longer than {} characters", kLongestName));
     }
@@ -134,6 +136,9 @@ class Check {
       }
       if (spec_.storage) refuse(at + ".volumes", "spec.storage says already where the data is");
     }
+    if (!pod.configmap.empty() && pod.configmap == settings_name(now_)) {
+      refuse(at + ".configmap", "is the name of the operator's own ConfigMap");
+    }
     if (pod.middlewareImage.empty() && spec_.repository.empty()) {
       refuse("spec.repository", "is needed, or spec.pod[0].middlewareImage: the image of Redis");
     } else {
@@ -164,6 +169,9 @@ class Check {
            {"foreground", "background", "orphan"});
     one_of("spec.dataLossPolicy", spec_.dataLossPolicy, {"Never", "AcceptLoss"});
     if (spec_.auth && spec_.auth->secretName.empty()) refuse("spec.auth.secretName", "is needed");
+    if (spec_.auth && spec_.auth->secretName == auth_name(now_)) {
+      refuse("spec.auth.secretName", "is the name of the operator's own Secret");
+    }
     if (spec_.tls && spec_.tls->secretName.empty()) refuse("spec.tls.secretName", "is needed");
     if (!spec_.storage) return;
     one_of("spec.storage.retain", spec_.storage->retain, {"Retain", "Delete"});

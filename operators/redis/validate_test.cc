@@ -166,6 +166,16 @@ TEST(Validate, ChecksWhatPodsAreMadeOf) {
   EXPECT_THAT(fields(validate(cluster)), ElementsAre("metadata.name"));
 }
 
+TEST(Validate, LeavesTheOperatorsNamesAlone) {
+  auto cluster = good();
+  cluster.spec.auth = SecretName{"demo-auth"};
+  cluster.spec.pod[0].configmap = "demo-redis";
+  EXPECT_THAT(fields(validate(cluster)), ElementsAre("spec.pod[0].configmap", "spec.auth.secretName"));
+  cluster = good();
+  cluster.metadata.name = "bus";
+  EXPECT_THAT(fields(validate(cluster)), ElementsAre("metadata.name"));
+}
+
 TEST(Validate, KeepsWhereTheDataIs) {
   auto old = good();
   old.spec.storage = Storage{.size = "2Gi", .storageClassName = "fast", .retain = "Retain"};
