@@ -139,6 +139,7 @@ void BlockingClient::more() {
   while ((got = ::recv(fd_, buffer, sizeof buffer, 0)) < 0 && errno == EINTR) {
   }
   if (got == 0) throw Broken("the server closed the connection");
+  if (got < 0 && (errno == EAGAIN || errno == EWOULDBLOCK)) throw TimedOut("no answer in time");
   if (got < 0) throw Broken("recv: " + reason());
   in_.append(buffer, static_cast<std::size_t>(got));
 }

@@ -29,6 +29,11 @@ class Broken : public std::runtime_error {
   using std::runtime_error::runtime_error;
 };
 
+// No answer came in time: the server may still do it.
+class TimedOut : public Broken {
+  using Broken::Broken;
+};
+
 // A connection to one server. Of one thread.
 class BlockingClient {
  public:
