@@ -3,11 +3,13 @@
 #include "operators/memcached/types.h"
 #include "operators/podbugger/types.h"
 #include "operators/podset/types.h"
+#include "operators/redis/redis.h"
 
 namespace kopper::embedded {
 std::string_view memcached_sample();
 std::string_view podbugger_sample();
 std::string_view podset_sample();
+std::string_view redis_sample();
 }  // namespace kopper::embedded
 
 namespace operators {
@@ -18,6 +20,7 @@ std::vector<Entry> catalog() {
   all.push_back({"memcached", memcached::memcached(), samples::memcached_sample()});
   all.push_back({"podbuggertool", podbugger::podbugger(), samples::podbugger_sample()});
   all.push_back({"podset", podset::podset(), samples::podset_sample()});
+  all.push_back({"rediscluster", redis::redis(), samples::redis_sample()});
   return all;
 }
 

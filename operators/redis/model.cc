@@ -1,7 +1,7 @@
 #include "model.h"
 
 #include <algorithm>
-#include <set>
+#include <functional>
 #include <utility>
 
 namespace redis {
@@ -21,45 +21,47 @@ bool Node::is_blank() const {
   return answers() && sees.size() == 1 && is_master() && self().slots.empty() && keys == 0;
 }
 
-Model::Model(std::vector<Node> all) : nodes(std::move(all)), owners(kSlots) {
+Model::Model(std::vector<Node> all) : nodes(std::move(all)), owners_(kSlots) {
   std::ranges::sort(nodes, {}, [](const Node& node) { return node.pod.ordinal; });
 
-  std::map<std::string, std::uint64_t> epochs;
-  for (const auto& node : nodes) {
-    if (!node.answers() || !node.is_master()) continue;
-    const auto& self = node.self();
-    epochs[node.id] = self.config_epoch;
-    for (const auto slot : self.slots.slots()) {
-      auto& owner = owners[slot];
-      if (!owner.empty()) disputed.insert(slot);
-      if (owner.empty() || epochs[owner] < self.config_epoch) owner = node.id;
-    }
+  // Who speaks for itself, the highest epoch first.
+  auto claimants = masters();
+  std::ranges::stable_sort(claimants, std::greater(), [](const Node* node) { return node->self().config_epoch; });
+  SlotSet taken;
+  for (const auto* node : claimants) {
+    const auto& slots = node->self().slots;
+    disputed |= slots & taken;
+    if (const auto mine = slots - taken; !mine.empty()) held[node->id] = mine;
+    taken |= slots;
   }
   // Silent ones: what most see. Who answers and does not claim a slot does not own it, whatever others remember.
-  std::map<std::size_t, std::map<std::string, int>> votes;
-  std::set<std::string> unknown;
+  std::map<std::string, std::map<std::size_t, int>> votes;
+  std::map<std::string, SlotSet> seen;
   for (const auto& node : nodes) {
     for (const auto& line : node.sees) {
       if (line.handshake || find(line.id) != nullptr) continue;
-      unknown.insert(line.id);
-      for (const auto slot : line.slots.slots()) {
-        if (owners[slot].empty()) ++votes[slot][line.id];
+      const auto left = line.slots - taken;
+      seen[line.id] |= left;
+      for (const auto slot : left.slots()) ++votes[line.id][slot];
+    }
+  }
+  for (auto& [id, slots] : seen) {
+    ghosts.push_back(id);
+    for (const auto& [other, more] : votes) {
+      for (const auto slot : other == id ? std::vector<std::size_t>() : slots.slots()) {
+        const auto against = more.find(slot);
+        if (against != more.end() && against->second > votes[id][slot]) slots.erase(slot);
       }
     }
+    slots -= taken;
+    taken |= slots;
+    if (!slots.empty()) held[id] = slots;
   }
-  for (const auto& [slot, candidates] : votes) {
-    const auto most = std::ranges::max_element(candidates, {}, [](const auto& entry) { return entry.second; });
-    owners[slot] = most->first;
+  unowned = SlotSet::all() - taken;
+  for (const auto& [id, slots] : held) {
+    for (const auto slot : slots.slots()) owners_[slot] = &id;
   }
-  ghosts.assign(unknown.begin(), unknown.end());
 
-  for (std::size_t slot = 0; slot < kSlots; ++slot) {
-    if (owners[slot].empty()) {
-      unowned.insert(slot);
-    } else {
-      held[owners[slot]].insert(slot);
-    }
-  }
   for (const auto& node : nodes) {
     if (!node.answers() || node.is_blank()) continue;
     SlotSet right = unowned;
@@ -69,6 +71,12 @@ Model::Model(std::vector<Node> all) : nodes(std::move(all)), owners(kSlots) {
     }
     disagreed |= SlotSet::all() - right;
   }
+}
+
+const std::string& Model::owner(std::size_t slot) const {
+  static const std::string kNobody;
+  const auto* id = owners_.at(slot);
+  return id == nullptr ? kNobody : *id;
 }
 
 const Node* Model::find(std::string_view id) const {

@@ -30,17 +30,18 @@ struct Node {
   std::string trouble;  // why it does not answer; all that follows is then empty
 
   std::string id;
-  std::vector<NodeLine> sees;   // CLUSTER NODES, itself included
-  bool state_ok = false;        // cluster_state
-  std::uint64_t epoch = 0;      // cluster_current_epoch
-  bool loading = false;         // its data from disk
-  bool link_up = false;         // of a replica: to its master
-  std::int64_t offset = 0;      // of replication: what it wrote, or has of its master
-  std::int64_t keys = 0;        // DBSIZE
-  std::int64_t memory = 0;      // used, in bytes
-  std::int64_t max_memory = 0;  // 0: no bound
-  std::string eviction;         // maxmemory_policy
-  std::string version;          // "7.0.15"
+  std::vector<NodeLine> sees;          // CLUSTER NODES, itself included
+  bool state_ok = false;               // cluster_state
+  std::uint64_t epoch = 0;             // cluster_current_epoch
+  bool loading = false;                // its data from disk
+  bool link_up = false;                // of a replica: to its master
+  std::int64_t link_down_seconds = 0;  // for how long it has not been
+  std::int64_t offset = 0;             // of replication: what it wrote, or has of its master
+  std::int64_t keys = 0;               // DBSIZE
+  std::int64_t memory = 0;             // used, in bytes
+  std::int64_t max_memory = 0;         // 0: no bound
+  std::string eviction;                // maxmemory_policy
+  std::string version;                 // "7.0.15"
   // Of slots that are open anywhere, and of slots that it has keys of but does not own: how many keys it has there.
   std::map<std::size_t, std::int64_t> keys_in_slot;
 
@@ -59,6 +60,8 @@ struct Node {
 // the others: what a node says of itself counts for its role and its marks, and what most say for those who are silent.
 struct Model {
   explicit Model(std::vector<Node> all);
+  Model(const Model&) = delete;
+  Model& operator=(const Model&) = delete;
 
   std::vector<Node> nodes;  // by ordinal
 
@@ -68,9 +71,8 @@ struct Model {
 
   // Who owns each slot, by id: the node that claims it itself; for those who are silent, as the others see it.
   // "" when nobody does. Of two who claim it, the one with the higher epoch.
-  const std::string& owner(std::size_t slot) const { return owners.at(slot); }
+  const std::string& owner(std::size_t slot) const;
   const SlotSet& slots_of(std::string_view id) const;
-  std::vector<std::string> owners;                   // kSlots
   std::map<std::string, SlotSet, std::less<>> held;  // by owner
   SlotSet unowned;                                   // nobody has them
   SlotSet disputed;                                  // several nodes claim them for themselves
@@ -82,6 +84,9 @@ struct Model {
   // Answering replicas of a master, by ordinal.
   std::vector<const Node*> replicas_of(std::string_view master_id) const;
   bool all_answer() const;
+
+ private:
+  std::vector<const std::string*> owners_;  // kSlots keys of `held`, or null
 };
 
 }  // namespace redis

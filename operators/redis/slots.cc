@@ -78,16 +78,14 @@ std::optional<SlotSet> SlotSet::parse(std::string_view text) {
 std::vector<std::size_t> SlotSet::slots() const {
   std::vector<std::size_t> out;
   out.reserve(size());
-  for (std::size_t slot = 0; slot < kSlots; ++slot) {
-    if (bits_[slot]) out.push_back(slot);
-  }
+  // Extensions of libstdc++, many times faster than a look at each bit.
+  for (auto slot = bits_._Find_first(); slot < kSlots; slot = bits_._Find_next(slot)) out.push_back(slot);
   return out;
 }
 
 std::vector<std::pair<std::size_t, std::size_t>> SlotSet::ranges() const {
   std::vector<std::pair<std::size_t, std::size_t>> out;
-  for (std::size_t slot = 0; slot < kSlots; ++slot) {
-    if (!bits_[slot]) continue;
+  for (auto slot = bits_._Find_first(); slot < kSlots; slot = bits_._Find_next(slot)) {
     if (!out.empty() && out.back().second + 1 == slot) {
       out.back().second = slot;
     } else {
@@ -99,10 +97,8 @@ std::vector<std::pair<std::size_t, std::size_t>> SlotSet::ranges() const {
 
 SlotSet SlotSet::first(std::size_t count) const {
   SlotSet out;
-  for (std::size_t slot = 0; slot < kSlots && count > 0; ++slot) {
-    if (!bits_[slot]) continue;
+  for (auto slot = bits_._Find_first(); slot < kSlots && count > 0; slot = bits_._Find_next(slot), --count) {
     out.insert(slot);
-    --count;
   }
   return out;
 }
