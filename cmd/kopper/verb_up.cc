@@ -80,7 +80,10 @@ local::ClusterOptions cluster_options(const Args& args, const std::vector<operat
   options.images = images_of(args);
   options.host_paths = args.host_paths;
   options.operators.name = "operator-manager";
-  for (const auto& entry : entries) options.operators.controllers.push_back(entry.controller);
+  for (const auto& entry : entries) {
+    options.operators.controllers.push_back(entry.controller);
+    if (entry.webhooks != nullptr) entry.webhooks(options.operators.webhooks);
+  }
   return options;
 }
 

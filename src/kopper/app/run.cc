@@ -39,12 +39,20 @@ std::vector<std::string> crd_names(const Program& program) {
   return names;
 }
 
-// Of --operators; those that are not named are dropped.
+// Of --operators; those that are not named are dropped, with the webhooks of their kinds.
 void choose(Program& program, const std::vector<std::string>& operators) {
   if (operators.empty() || std::ranges::find(operators, "*") != operators.end()) return;
   std::erase_if(program.controllers, [&](const runtime::ControllerSpec& spec) {
-    return std::ranges::find(operators, name_of(spec)) == operators.end();
+    if (std::ranges::find(operators, name_of(spec)) != operators.end()) return false;
+    program.webhooks.drop(*spec.kind);
+    return true;
   });
+}
+
+// In a pod, the API server finds us by our Service; elsewhere somebody must say how, or it would ask in vain and refuse
+// what it cannot ask about.
+bool can_be_asked(const Flags& flags, const client::Config& config) {
+  return config.source == "in-cluster" || !flags.webhook_url.empty();
 }
 
 std::string lease_name(const Program& program, const Flags& flags) {
@@ -157,7 +165,9 @@ runtime::ManagerOptions manager_options(const Program& program, const Flags& fla
     health.metrics_guard.emplace(std::move(transport));
   }
   options.health = std::move(health);
-  if (!program.webhooks.empty()) {
+  if (!program.webhooks.empty() && !can_be_asked(flags, config)) {
+    log::info("webhooks are off: --webhook-url says how the API server reaches them from outside of a cluster");
+  } else if (!program.webhooks.empty()) {
     runtime::WebhookServerOptions server;
     server.port = flags.webhook_port;
     server.secret = {own_namespace(config), program.name + "-webhook-certs"};

@@ -114,8 +114,24 @@ Task<> Cluster::prepare_operators() {
   runtime::ManagerOptions manager;
   manager.name = options_.operators.name;
   const auto user = fmt::format("system:serviceaccount:{}:{}", deploy.namespace_, deploy.name);
-  operators_ = std::make_unique<runtime::Manager>(as(server_, "kopper-operators", user), manager);
+  const auto transport = as(server_, "kopper-operators", user);
+  operators_ = std::make_unique<runtime::Manager>(transport, manager);
   for (const auto& controller : options_.operators.controllers) operators_->add(controller);
+  if (!options_.operators.webhooks.empty()) co_await serve_webhooks(client::Client(transport), deploy.namespace_);
+}
+
+// Returns when the API server was told of them: whoever comes later is asked about.
+Task<> Cluster::serve_webhooks(client::Client client, std::string secret_namespace) {
+  const auto& name = options_.operators.name;
+  runtime::WebhookServerOptions server;
+  server.address = "127.0.0.1";
+  server.port = 0;
+  server.secret = Key(secret_namespace, name + "-webhook-certs");
+  server.config.name = name;
+  server.config.url = "https://127.0.0.1:{port}";
+  webhooks_ = std::make_unique<runtime::WebhookServer>(options_.operators.webhooks, client, server);
+  co_await webhooks_->ensure();
+  webhook_rounds_.spawn(webhooks_->run());
 }
 
 Task<> Cluster::start() {
@@ -142,6 +158,11 @@ Task<> Cluster::stop(std::chrono::seconds grace) {
   if (operators_) operators_->stop();
   if (controllers_) controllers_->stop();
   co_await scope_.join();
+  if (webhooks_) {
+    webhook_rounds_.cancel();
+    co_await webhook_rounds_.join();
+    co_await webhooks_->stop(std::chrono::seconds(1));
+  }
   co_await node_.stop(grace);
   co_await server_.stop(std::chrono::seconds(1));
 }

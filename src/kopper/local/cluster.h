@@ -13,6 +13,7 @@
 #include "kopper/plane/local_server.h"
 #include "kopper/rt/scope.h"
 #include "kopper/runtime/manager.h"
+#include "kopper/runtime/webhook_server.h"
 #include "kopper/workloads/forwarder.h"
 #include "kopper/workloads/image_map.h"
 #include "kopper/workloads/node.h"
@@ -23,7 +24,7 @@ namespace kopper::local {
 struct ClusterOptions {
   plane::LocalServerOptions server;  // its data_dir is also where pods keep theirs
   std::size_t nodes = 1;             // logical ones, all on this machine
-  app::Program operators;            // run in this process, with the rights that their roles give them
+  app::Program operators;            // run in this process, with the rights that their roles give them; and webhooks
   workloads::ImageMap images = workloads::ImageMap::defaults();
   std::vector<std::string> host_paths;  // what pods may see of this machine
 };
@@ -58,6 +59,7 @@ class Cluster {
 
  private:
   Task<> prepare_operators();
+  Task<> serve_webhooks(client::Client client, std::string secret_namespace);
   Task<> operate(runtime::Manager* manager, std::string what);
 
   ClusterOptions options_;
@@ -70,9 +72,11 @@ class Cluster {
   workloads::Forwarder forwarder_;
   std::unique_ptr<runtime::Manager> controllers_;
   std::unique_ptr<runtime::Manager> operators_;
+  std::unique_ptr<runtime::WebhookServer> webhooks_;
   std::string failure_;
   rt::Event failed_;
   rt::Scope scope_;
+  rt::Scope webhook_rounds_;  // after scope_: they never end by themselves
 };
 
 }  // namespace kopper::local

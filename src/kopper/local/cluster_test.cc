@@ -3,6 +3,7 @@
 #include <filesystem>
 #include <functional>
 
+#include <fmt/format.h>
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
@@ -16,6 +17,7 @@
 #include "kopper/rt/pids.h"
 #include "kopper/rt/process.h"
 #include "kopper/rt/scope.h"
+#include "kopper/runtime/context.h"
 
 // Pods as processes, on a whole cluster in this process. The clock is real, for the programs are; every wait ends with
 // what it waits for.
@@ -253,6 +255,43 @@ TEST_F(LocalCluster, TwoOfThemDoNotMeet) {
   const std::function<bool(const Pod&)> runs = is_running;
   const auto there = loop_.run(rt::timeout(60s, seen(other.client(), "there", &runs)));
   EXPECT_NE(here.status.podIP, there.status.podIP);
+  loop_.run(other.stop(1s));
+}
+
+struct ThingSpec {
+  std::int32_t size = 1;
+};
+struct Thing {
+  static constexpr Kind kind{"example.com", "v1", "Thing"};
+  api::metav1::ObjectMeta metadata;
+  ThingSpec spec;
+};
+
+Task<runtime::Next> nothing_to_do(runtime::Context<Thing>) { co_return runtime::Next::wait(); }
+
+TEST_F(LocalCluster, OperatorsAreAskedAboutTheirKinds) {
+  ClusterOptions options;
+  options.operators.name = "things";
+  options.operators.controllers = {runtime::controller<Thing>().reconcile(nothing_to_do)};
+  options.operators.webhooks.validating<Thing>([](const runtime::Admission<Thing>& request) {
+    runtime::Verdict verdict;
+    if (request.object.spec.size % 2 == 0) verdict.refuse("spec.size", "must be odd");
+    return verdict;
+  });
+  Cluster other(options);
+  loop_.run(other.start());
+  const auto thing = [](std::string name, int size) {
+    return fmt::format("apiVersion: example.com/v1\nkind: Thing\nmetadata: {{name: {}}}\nspec: {{size: {}}}\n", name,
+                       size);
+  };
+  loop_.run(client::apply_manifests(other.client(), thing("odd", 3), "default"));
+  try {
+    loop_.run(client::apply_manifests(other.client(), thing("even", 2), "default"));
+    ADD_FAILURE() << "an even thing was stored";
+  } catch (const Error& error) {
+    EXPECT_EQ(error.code, Code::Invalid);
+    EXPECT_THAT(error.what(), HasSubstr("spec.size: must be odd"));
+  }
   loop_.run(other.stop(1s));
 }
 

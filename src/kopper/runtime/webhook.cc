@@ -63,6 +63,12 @@ Webhooks& Webhooks::converting(Conversion conversion) & {
   return *this;
 }
 
+void Webhooks::drop(const Kind& kind) {
+  const auto same = [&](const Kind& other) { return other.group == kind.group && other.kind == kind.kind; };
+  std::erase_if(hooks_, [&](const Hook& hook) { return same(*hook.kind); });
+  std::erase_if(conversions_, [&](const Conversion& conversion) { return same(conversion.kind()); });
+}
+
 Webhooks& Webhooks::add(Hook::Type type, const Kind& kind, HookOptions options, detail::HookFn run) {
   auto path = path_of(type, kind);
   if (std::ranges::any_of(hooks_, [&](const Hook& hook) { return hook.path == path; }))

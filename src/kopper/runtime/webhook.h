@@ -215,6 +215,9 @@ class Webhooks {
   }
   Webhooks&& converting(Conversion conversion) && { return std::move(converting(std::move(conversion))); }
 
+  // Takes back all of this kind, whatever its version.
+  void drop(const Kind& kind);
+
   const std::vector<Hook>& hooks() const { return hooks_; }
   const std::vector<Conversion>& conversions() const { return conversions_; }
   bool empty() const { return hooks_.empty() && conversions_.empty(); }

@@ -248,6 +248,15 @@ TEST(Webhooks, TellWhoAsks) {
   EXPECT_EQ(seen.options.text("kind"), "CreateOptions");
 }
 
+TEST(Webhooks, AreTakenBackByKind) {
+  auto hooks = two_hooks();
+  constexpr Kind other{"cache.example.com", "v1", "Other"};
+  hooks.drop(other);
+  EXPECT_EQ(hooks.hooks().size(), 2U);
+  hooks.drop(Cache::kind);
+  EXPECT_TRUE(hooks.empty());
+}
+
 TEST(Webhooks, AreRegisteredOnce) {
   auto hooks = two_hooks();
   EXPECT_THROW(hooks.validating<Cache>(judge), Error);
