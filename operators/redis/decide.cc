@@ -128,9 +128,18 @@ class Decider {
 
   Phase busy_phase() const {
     if (!wanted_.was_running) return Phase::Creating;
+    if (is_rolling()) return Phase::Upgrading;
     const bool scales =
         wanted_.pods != wanted_.replicas || moving_ || static_cast<int>(model_.held.size()) != wanted_.masters();
     return scales ? Phase::Scaling : Phase::Running;
+  }
+
+  bool is_rolling() const {
+    if (!wanted_.rolls) return false;
+    // A pod that is being made anew is of no template at the moment.
+    return wanted_.was_upgrading || std::ranges::any_of(model_.nodes, [this](const Node& node) {
+             return node.pod.outdated && node.pod.ordinal >= wanted_.partition;
+           });
   }
 
   bool wait(std::string message) {
@@ -432,6 +441,7 @@ class Decider {
     if (!all_here()) {
       // All whom the nodes know are here: those who are missing are new.
       if (model_.ghosts.empty()) return wait(fmt::format("new pods are awaited: {}", silent_pods()));
+      if (is_rolling() && out_.serves) return wait(silent_pods());
       return degraded("NodesMissing", silent_pods());
     }
     if (!open_slots_wait_.empty()) return wait(open_slots_wait_);

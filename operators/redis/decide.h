@@ -34,9 +34,10 @@ struct Wanted {
   std::vector<Assignment> assignments;
   std::vector<Planned> plan;
   bool accept_loss = false;
-  bool rolls = true;  // replaces outdated pods
-  int partition = 0;  // only those from this ordinal on
-  bool was_running = false;
+  bool rolls = true;         // replaces outdated pods
+  int partition = 0;         // only those from this ordinal on
+  bool was_running = false;  // before this look
+  bool was_upgrading = false;
 
   int masters() const { return replicas / (replicas_each + 1); }
 };

@@ -10,11 +10,13 @@
 #include <vector>
 
 #include <fmt/format.h>
+#include <fmt/ranges.h>
 
 #include "kopper/api/gen/policy_v1.h"
 #include "kopper/kopper.h"
 
 #include "act.h"
+#include "apply_settings.h"
 #include "decide.h"
 #include "desired.h"
 #include "observe.h"
@@ -58,6 +60,8 @@ struct Known {
   std::optional<Read> read;
   std::optional<kopper::rt::TimePoint> looked;    // for hidden keys
   std::optional<kopper::rt::TimePoint> compared;  // settings
+  std::string compared_with;                      // the fingerprint of what they were compared with
+  std::string told;                               // which settings were not taken
   bool moving = false;
 };
 
@@ -156,8 +160,9 @@ Wanted wanted_of(const RedisCluster& cluster, const StatefulSet* set) {
   const auto& update = spec.pod.front().updateStrategy;
   out.rolls = update.type != "OnDelete";
   if (update.rollingUpdate) out.partition = update.rollingUpdate->partition.value_or(0);
-  out.was_running =
-      !cluster.status.phase.empty() && cluster.status.phase != "Creating" && cluster.status.phase != "None";
+  const auto& phase = cluster.status.phase;
+  out.was_running = !phase.empty() && phase != "Creating" && phase != "None";
+  out.was_upgrading = phase == "Upgrading";
   return out;
 }
 
@@ -305,6 +310,32 @@ void count(const Self& self, const Decision& decision, const Acted& acted) {
   add("kopper_redis_pods_replaced_total", "Pods deleted to be made anew", decision.replace_pod.empty() ? 0 : 1);
 }
 
+// Of pods that are no longer wanted, and of those that need more room.
+Task<> keep_claims(Pass* pass) {
+  const auto& self = pass->self;
+  const auto& storage = self->spec.storage;
+  if (!storage || !pass->set) co_return;
+  kopper::client::ListOptions options;
+  options.namespace_ = self.key().namespace_;
+  options.label_selector = "app=" + self->metadata.name;
+  const auto claims = co_await self.live<kopper::PersistentVolumeClaim>().list(options);
+  for (const auto& claim : claims.items) {
+    const auto ordinal = ordinal_of(claim.metadata.name, "data-" + self->metadata.name);
+    if (!ordinal || claim.metadata.deletionTimestamp.is_set()) continue;
+    if (*ordinal >= pass->wanted.pods) {
+      const bool used = self.find<kopper::Pod>(pod_name(*self, *ordinal)) != nullptr;
+      if (storage->retain == "Delete" && !used) co_await self.remove(claim);
+      continue;
+    }
+    const auto size = claim.spec.resources.requests.find("storage");
+    if (size == claim.spec.resources.requests.end() || !(size->second < storage->size)) continue;
+    kopper::json::Value patch;
+    patch["spec"]["resources"]["requests"]["storage"] = storage->size.str();
+    co_await self.patch(claim, patch);
+    self.event("ClaimGrown", "{} asks for {} now", claim.metadata.name, storage->size.str());
+  }
+}
+
 bool does_something(const Decision& decision, int pods) {
   return !decision.commands.empty() || !decision.failovers.empty() || !decision.moves.empty() ||
          !decision.rescues.empty() || !decision.replace_pod.empty() || decision.pods != pods;
@@ -340,6 +371,27 @@ Task<> carry_out(Pass* pass) {
   }
 }
 
+// What can be changed while Redis runs, is; and somebody's CONFIG SET is taken back.
+Task<> keep_settings(Pass* pass) {
+  const auto& self = pass->self;
+  auto& known = pass->known;
+  const auto now = kopper::rt::Loop::current().now();
+  const auto& wanted = pass->desired.wanted;
+  const auto version = kopper::fingerprint(text_of(wanted));
+  const bool due = !known.compared || now - *known.compared > kCompareAgain || version != known.compared_with;
+  if (!due) co_return;
+  co_await keep_claims(pass);
+  known.compared = now;
+  known.compared_with = version;
+  const bool tls = self->spec.tls.has_value();
+  const auto applied = co_await apply_settings(known.links, pass->model, wanted, tls);
+  for (const auto& change : applied.changed) self.event("SettingChanged", "{}", change);
+  for (const auto& trouble : applied.troubles) self.warning("SettingRefused", "{}", trouble);
+  auto ignored = fmt::format("{}", fmt::join(pass->desired.ignored, "; "));
+  if (ignored != known.told && !ignored.empty()) self.warning("SettingIgnored", "{}", ignored);
+  known.told = std::move(ignored);
+}
+
 Task<Next> look_and_act(Pass* pass) {
   const auto& self = pass->self;
   const auto now = kopper::rt::Loop::current().now();
@@ -369,6 +421,7 @@ Task<Next> look_and_act(Pass* pass) {
     co_return Next::in(kBusy);
   }
   known.moving = false;
+  if (decision.calm) co_await keep_settings(pass);
   co_return Next::in(decision.calm ? std::chrono::nanoseconds(kCalm) : std::chrono::nanoseconds(kAnxious));
 }
 
@@ -489,7 +542,7 @@ kopper::ControllerSpec redis() {
       .may<kopper::Pod>({"delete"})
       .may<kopper::ConfigMap>({"get", "create", "patch"})
       .may<kopper::Secret>({"get", "create", "patch"})
-      .may<kopper::PersistentVolumeClaim>({"list", "delete"})
+      .may<kopper::PersistentVolumeClaim>({"list", "patch", "delete"})
       .gone([shared](const kopper::Key& key) { shared->clusters.erase(key); })
       .finalize(finalize)
       .reconcile([shared](Self self) { return reconcile(std::move(self), shared); });

@@ -124,8 +124,7 @@ RedisClusterStatus status_of(const RedisCluster& cluster, const Model& model, co
     auto entry = entry_of(cluster, node, model);
     if (entry.is_node()) out.conditions.push_back(std::move(entry));
   }
-  const bool ready = decision.serves && decision.degraded.empty() && decision.phase != Phase::Creating &&
-                     decision.phase != Phase::Failed;
+  const bool ready = decision.serves && decision.phase != Phase::Creating && decision.phase != Phase::Failed;
   const auto phase = out.phase;
   const bool paused = cluster.spec.pause;
   out.conditions.push_back(condition("Ready", ready,
