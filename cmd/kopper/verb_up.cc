@@ -39,6 +39,8 @@ constexpr const char* kNext =
     "  kubectl scale memcached demo --replicas 5             (kopper get memcacheds, where there is no kubectl)\n"
     "  kubectl delete pod -l app=memcached                   they come back\n"
     "  kubectl logs deployment/demo; kubectl exec -it deployment/demo -- sh\n"
+    "  kubectl scale rec demo-redis --replicas 8             slots move to a new master while clients write\n"
+    "  kubectl exec -it demo-redis-0 -- sh -c 'redis-cli -c -h $PODIP'\n"
     "Ctrl-C stops all of it.\n";
 
 // Those of --operators; all of them when none are named.
