@@ -24,7 +24,7 @@ struct Findings {
   std::vector<const Node*> holders;  // have keys, and do not own it; most keys first
 };
 
-enum class Kind : std::uint8_t { Resumed, SourceLost, TargetLost, TargetGone, Closed, Hidden };
+enum class Kind : std::uint8_t { Resumed, SourceLost, TargetLost, TargetGone, Closed, Hidden, OldNews };
 
 // Where an open slot goes.
 struct Way {
@@ -55,6 +55,7 @@ class Mender {
 
   Mending run() {
     for (const auto& [slot, findings] : collect()) look_at(slot, findings);
+    look_for_old_news();
     finish();
     return std::move(out_);
   }
@@ -160,6 +161,24 @@ class Mender {
     return {mark->node, Kind::SourceLost};
   }
 
+  // A node that was away while a slot moved may have learned first that the old owner has a higher epoch than the new
+  // one: then it believes the new one no more, and if it were to replace the old owner, the slot's keys would be lost.
+  // A silent node could claim what a new epoch would decide.
+  void look_for_old_news() {
+    if (model_.disagreed.empty() || !model_.all_answer()) return;
+    for (const auto slot : (model_.disagreed - model_.disputed).slots()) {
+      const auto* owner = model_.find(model_.owner(slot));
+      if (owner == nullptr) continue;
+      for (const auto& node : model_.nodes) {
+        const auto* seen = owner_as_seen_by(node, slot);
+        if (seen == nullptr || *seen == owner->id) continue;
+        if (node.view_of(*seen)->config_epoch < owner->self().config_epoch) continue;  // it will learn of it
+        note(Kind::OldNews, &node, owner, slot);
+        bumped_.insert(owner);
+      }
+    }
+  }
+
   void move(std::size_t slot, const Node* owner, const Way& way) {
     agree_on(slot, *way.to, *owner);
     moves_[{owner, way.to}].insert(slot);
@@ -195,8 +214,10 @@ class Mender {
         out_.commands.back().fine = {"ERR You can use SETSLOT only with masters"};  // it has no marks any more, then
       }
     }
+    for (const auto* node : bumped_) out_.commands.push_back({.node = node->id, .words = {"CLUSTER", "BUMPEPOCH"}});
     for (const auto& [pair, slots] : moves_) {
-      if (may_begin(pair, slots)) out_.moves.push_back({pair.first->id, pair.second->id, slots});
+      if (!would_lose_keys(*pair.first) && may_begin(pair, slots))
+        out_.moves.push_back({pair.first->id, pair.second->id, slots});
     }
     for (const auto& [pair, slots] : rescues_) {
       if (may_begin(pair, slots)) out_.rescues.push_back({pair.first->id, pair.second->id, slots});
@@ -236,6 +257,18 @@ class Mender {
       return false;
     }
     return true;
+  }
+
+  // A master that gives its last slot away becomes a replica and drops all that it has. What others should have of that
+  // is brought to them first.
+  bool would_lose_keys(const Node& node) const {
+    auto left = model_.slots_of(node.id);
+    for (const auto& [pair, slots] : moves_) {
+      if (pair.first == &node) left -= slots;
+    }
+    return left.empty() && std::ranges::any_of(node.keys_in_slot, [&](const auto& entry) {
+             return entry.second > 0 && model_.owner(entry.first) != node.id;
+           });
   }
 
   // Nobody has this id, nobody is silent who could have it, and nobody has a copy of its keys.
@@ -280,6 +313,7 @@ class Mender {
         return fmt::format("{}: the receiver was lost; the move from {} goes on to {}", about, a, b);
       case Kind::Closed: return fmt::format("{}: open on {} for nothing; closed", about, a);
       case Kind::Hidden: return fmt::format("{}: {} has keys that clients can not find; they go to {}", about, a, b);
+      case Kind::OldNews: return fmt::format("{}: {} does not take {} for the owner; it gets a new epoch", about, a, b);
       case Kind::TargetGone:
         return fmt::format("{}: the receiver of a move from {} is gone for good, with the keys it had got", about, a);
     }
@@ -290,6 +324,7 @@ class Mender {
   Mending out_;
   std::map<const Node*, std::map<std::size_t, std::string>, ByOrdinal> agreed_;
   std::map<const Node*, SlotSet, ByOrdinal> closed_;
+  std::set<const Node*, ByOrdinal> bumped_;
   std::map<Pair, SlotSet, ByOrdinal> moves_;
   std::map<Pair, SlotSet, ByOrdinal> rescues_;
   std::map<std::string, SlotSet> waits_;

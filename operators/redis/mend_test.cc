@@ -342,6 +342,33 @@ TEST_F(Mend, WhoIsNotWellIsWaitedFor) {
   expect_waiting(look(), "slot 3: demo-0 does not know demo-1 yet");
 }
 
+// Who gives its last slot away becomes a replica, and its other keys are dropped.
+TEST_F(Mend, HiddenKeysLeaveBeforeTheLastSlotDoes) {
+  tell_all(nodes, "m0", [](NodeLine& line) { line.slots = SlotSet::of({3}); });
+  tell_all(nodes, "m2", [](NodeLine& line) { line.slots |= SlotSet::range(0, 5460) - SlotSet::of({3}); });
+  migrating("m0", 3, "m1");
+  importing("m1", 3, "m0");
+  expect(look(), {}, {move("m0", "m1", "3")}, {});
+  keys("m0", 7000, 1);
+  expect(look(), {}, {}, {rescue("m0", "m1", "7000")});
+}
+
+// Slot 3 went from m1 to m0, then m1 got a higher epoch, and r1 came back and heard of that first.
+TEST_F(Mend, OldNewsAreOvertakenByANewEpoch) {
+  tell_all(nodes, "m1", [](NodeLine& line) { line.config_epoch = 9; });
+  auto& late = by_id(nodes, "r1");
+  line_of(late, "m0").slots.erase(3);
+  line_of(late, "m1").slots.insert(3);
+  const auto found = look();
+  expect(found, {{"m0", {"CLUSTER", "BUMPEPOCH"}}}, {}, {});
+  EXPECT_THAT(found.notes, ElementsAre("slot 3: demo-4 does not take demo-0 for the owner; it gets a new epoch"));
+  tell_all(nodes, "m0", [](NodeLine& line) { line.config_epoch = 10; });
+  EXPECT_TRUE(look().empty()) << "it will learn of it";
+  tell_all(nodes, "m0", [](NodeLine& line) { line.config_epoch = 1; });
+  silence(nodes, "r2");
+  EXPECT_TRUE(look().empty()) << "a silent node may know better";
+}
+
 TEST_F(Mend, OneThatWaitsDoesNotHoldUpTheOthers) {
   migrating("m0", 3, "m1");
   silence(nodes, "m1");
