@@ -19,19 +19,11 @@ struct Mending {
   bool empty() const { return commands.empty() && moves.empty() && rescues.empty() && waiting.empty(); }
 };
 
-<<<<<<< Updated upstream
-// Looks at every mark of an open slot, at hidden keys and at disputed slots. Pure; empty when there are none.
-// Commands and moves may be repeated, and another state found on the way is a matter of the next look.
-// A move that was begun goes forward. What is at the owner of a slot is the newer copy; keys elsewhere are brought to
-// it, and no slot is taken from a node that has keys of it. The model must have all pods that should be there, also
-// those that are not: a node counts as gone for good when every pod answers with another id.
-=======
 // Looks at every mark of an open slot, at hidden keys, at disputed slots and at views that no gossip sets right. Pure;
 // empty when there are none. Commands and moves may be repeated, and another state found on the way is a matter of the
 // next look. A move that was begun goes forward. What is at the owner of a slot is the newer copy; keys elsewhere are
 // brought to it, and no slot is taken from a node that has keys of it. The model must have all pods that should be
 // there, also those that are not: a node counts as gone for good when every pod answers with another id.
->>>>>>> Stashed changes
 Mending mend(const Model& model);
 
 }  // namespace redis
