@@ -4,6 +4,7 @@
 #include "operators/podbugger/types.h"
 #include "operators/podset/types.h"
 #include "operators/redis/redis.h"
+#include "operators/redis/webhook.h"
 
 namespace kopper::embedded {
 std::string_view memcached_sample();
@@ -20,7 +21,7 @@ std::vector<Entry> catalog() {
   all.push_back({"memcached", memcached::memcached(), samples::memcached_sample()});
   all.push_back({"podbuggertool", podbugger::podbugger(), samples::podbugger_sample()});
   all.push_back({"podset", podset::podset(), samples::podset_sample()});
-  all.push_back({"rediscluster", redis::redis(), samples::redis_sample()});
+  all.push_back({"rediscluster", redis::redis(), samples::redis_sample(), redis::add_webhooks});
   return all;
 }
 

@@ -364,6 +364,10 @@ kopper::Secret auth(const RedisCluster& cluster, const std::string& password) {
 
 Desired desired(const RedisCluster& cluster, const Inputs& inputs) {
   auto parsed = parse_settings(inputs.settings);
+  for (const auto& name : inputs.refused) {
+    const auto gone = std::erase_if(parsed.settings, [&](const Setting& setting) { return setting.name == name; });
+    if (gone > 0) parsed.problems.push_back(name + " is refused by Redis");
+  }
   auto merged = merge(defaults(cluster.spec), parsed.settings, must(cluster.spec), reserved());
   Desired out;
   out.service = service(cluster);

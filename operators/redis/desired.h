@@ -25,6 +25,8 @@ struct Inputs {
   std::int32_t pods = 0;  // that the StatefulSet is to have now
   std::string settings;   // lines of redis.conf, from the user's ConfigMap
   std::string password;   // "": none
+  // Settings that nodes do not know, or said no to: a Redis that starts with them would end at once.
+  std::vector<std::string> refused = {};
   // Of the StatefulSet that there is: its claim templates cannot change, though claims may grow.
   std::optional<kopper::Quantity> claim_size;
 };

@@ -155,6 +155,16 @@ TEST(Desired, SettingsAreOursTheUsersAndWhatMustBe) {
                                        "requirepass is set by the operator"));
 }
 
+TEST(Desired, LeavesOutWhatRedisWouldNotStartWith) {
+  auto given = inputs();
+  given.settings = "maxmemroy 1gb\nsave 60 1\n";
+  given.refused = {"maxmemroy"};
+  const auto all = desired(demo(), given);
+  EXPECT_THAT(conf_of(all), Not(HasSubstr("maxmemroy")));
+  EXPECT_THAT(conf_of(all), HasSubstr("save 60 1\n"));
+  EXPECT_THAT(all.ignored, ElementsAre("maxmemroy is refused by Redis"));
+}
+
 // The template decides whether pods are replaced.
 TEST(Desired, OnlySettingsThatNeedItReplacePods) {
   const auto template_with = [](std::string settings, std::string password) {

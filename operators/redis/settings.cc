@@ -62,6 +62,9 @@ constexpr auto kNeedRestart = std::to_array<std::string_view>({
 constexpr auto kSeveralTimes = std::to_array<std::string_view>(
     {"client-output-buffer-limit", "include", "loadmodule", "rename-command", "save", "user"});
 
+// Lines that CONFIG GET knows nothing of.
+constexpr auto kNoSettings = std::to_array<std::string_view>({"include", "loadmodule", "rename-command", "user"});
+
 bool has(const auto& list, std::string_view name) { return std::ranges::find(list, name) != std::ranges::end(list); }
 
 char lower(char c) { return c >= 'A' && c <= 'Z' ? static_cast<char>(c - 'A' + 'a') : c; }
@@ -288,7 +291,10 @@ MergedSettings merge(const std::vector<Setting>& defaults, const std::vector<Set
 SettingDifferences differences(const std::vector<Setting>& wanted, const std::map<std::string, std::string>& answer) {
   std::map<std::string, std::string> values;
   std::map<std::string, std::vector<std::string>> limits;
+  std::set<std::string> unknown;
   for (const auto& setting : wanted) {
+    if (has(kNoSettings, setting.name)) continue;
+    if (!answer.contains(setting.name)) unknown.insert(setting.name);
     if (needs_restart(setting.name)) continue;
     if (setting.name == "client-output-buffer-limit") {
       for (auto& [name, limit] : limits_of(setting.words)) limits[name] = std::move(limit);
@@ -304,13 +310,10 @@ SettingDifferences differences(const std::vector<Setting>& wanted, const std::ma
   }
 
   SettingDifferences out;
+  out.unknown.assign(unknown.begin(), unknown.end());
   for (const auto& [name, value] : values) {
     const auto now = answer.find(name);
-    if (now == answer.end()) {
-      out.unknown.push_back(name);
-    } else if (!same(name, value, now->second)) {
-      out.change.emplace_back(name, value);
-    }
+    if (now != answer.end() && !same(name, value, now->second)) out.change.emplace_back(name, value);
   }
   if (const auto now = answer.find("client-output-buffer-limit"); now != answer.end()) {
     const auto have = limits_of(split(now->second));

@@ -47,7 +47,7 @@ struct SettingDifferences {
   std::vector<std::string> unknown;                         // not settings of this version of Redis, sorted
 };
 // What must be set so that a node that answered `CONFIG GET *` like this does as `wanted` say. Amounts count by what
-// they are worth (1gb is 1073741824). Settings that need a restart are not compared.
+// they are worth (1gb is 1073741824). Settings that need a restart must be known, but are not compared.
 SettingDifferences differences(const std::vector<Setting>& wanted, const std::map<std::string, std::string>& answer);
 
 // "1gb", "100mb", "64k", "5" in bytes.

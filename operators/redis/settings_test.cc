@@ -87,14 +87,15 @@ TEST(Settings, DifferencesAreThoseInWorth) {
   EXPECT_THAT(same.change, IsEmpty());
   EXPECT_THAT(same.unknown, IsEmpty());
 
-  const auto other = differences(settings("maxmemory 1g\nsave 60 1\ncluster-node-timeout 5000\nno-such-thing 1\n"
-                                          "notify-keyspace-events \"\"\nrename-command FLUSHALL \"\"\n"
-                                          "client-output-buffer-limit replica 1gb 64mb 60 pubsub 32mb 8mb 60"),
-                                 answer);
+  const auto other =
+      differences(settings("maxmemory 1g\nsave 60 1\ncluster-node-timeout 5000\nno-such-thing 1\nio-thread 4\n"
+                           "notify-keyspace-events \"\"\nrename-command FLUSHALL \"\"\n"
+                           "client-output-buffer-limit replica 1gb 64mb 60 pubsub 32mb 8mb 60"),
+                  answer);
   EXPECT_THAT(other.change, ElementsAre(Pair("cluster-node-timeout", "5000"), Pair("maxmemory", "1g"),
                                         Pair("notify-keyspace-events", ""), Pair("save", "60 1"),
                                         Pair("client-output-buffer-limit", "slave 1gb 64mb 60")));
-  EXPECT_THAT(other.unknown, ElementsAre("no-such-thing"));
+  EXPECT_THAT(other.unknown, ElementsAre("io-thread", "no-such-thing"));
 
   EXPECT_THAT(differences(settings("save 60 1\nsave \"\""), answer).change, ElementsAre(Pair("save", "")));
   EXPECT_THAT(differences(settings("save \"\"\nsave 900 1\nsave 300 10"), answer).change, IsEmpty());

@@ -1,11 +1,15 @@
 #include "validate.h"
 
-#include <algorithm>
+#include <fstream>
+#include <iterator>
 #include <string>
 
 #include <fmt/format.h>
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
+
+#include "kopper/json/yaml.h"
+#include "kopper/meta/decode.h"
 
 namespace redis {
 namespace {
@@ -70,6 +74,17 @@ TEST(Validate, AGoodSpecPasses) {
   auto three = good(9);
   three.spec.replicasPerMaster = 2;
   EXPECT_THAT(said(validate(three)), IsEmpty());
+}
+
+TEST(Validate, SamplesPass) {
+  for (const auto* name : {"rediscluster", "full"}) {
+    std::ifstream file(fmt::format("{}/operators/redis/samples/{}.yaml", KOPPER_SOURCE_DIR, name));
+    const std::string text((std::istreambuf_iterator<char>(file)), std::istreambuf_iterator<char>());
+    const auto documents = kopper::json::parse_yaml(text).value();
+    const auto cluster = kopper::meta::decode<RedisCluster>(kopper::json::dump(documents.at(0).value));
+    ASSERT_TRUE(cluster) << cluster.error().str();
+    EXPECT_THAT(said(validate(*cluster)), IsEmpty());
+  }
 }
 
 TEST(Validate, CountsPods) {
