@@ -18,6 +18,9 @@ namespace {
 // A replica that lost its master for so long is told again whom to follow.
 constexpr std::int64_t kLinkPatienceSeconds = 10;
 
+// More than what an append-only file without keys has, in bytes.
+constexpr std::int64_t kEmptyLog = 4096;
+
 std::string port_text() { return "6379"; }
 
 // "16384 slots: 0-5460 …", not longer than people read.
@@ -658,10 +661,20 @@ class Decider {
       }
     }
     if (known) return scaling("pods that go are forgotten by those that stay");
+    // RESET empties the memory only. On a disk that is used again later, old keys would come back, and claim slots.
     for (const auto* victim : victims) {
-      if (!victim->is_blank()) tell(*victim, {"CLUSTER", "RESET", "HARD"});
+      if (!victim->is_blank()) {
+        tell(*victim, {"CLUSTER", "RESET", "HARD"});
+        tell(*victim, {"SAVE"}, {"ERR"});
+      }
+      if (!victim->is_blank() || (victim->log_size > kEmptyLog && !victim->rewriting)) {
+        tell(*victim, {"BGREWRITEAOF"}, {"ERR"});
+      }
     }
     if (!out_.commands.empty()) return scaling("pods that go are emptied");
+    for (const auto* victim : victims) {
+      if (victim->rewriting) return scaling(fmt::format("{} empties its disk", name(*victim)));
+    }
     out_.pods = wanted_.replicas;
     return scaling(fmt::format("{} pods are removed", wanted_.pods - wanted_.replicas));
   }

@@ -40,6 +40,8 @@ struct Node {
   std::int64_t keys = 0;               // DBSIZE
   std::int64_t memory = 0;             // used, in bytes
   std::int64_t max_memory = 0;         // 0: no bound
+  std::int64_t log_size = 0;           // of the append-only file, in bytes; 0: it keeps none
+  bool rewriting = false;              // that file
   std::string eviction;                // maxmemory_policy
   std::string version;                 // "7.0.15"
   // Of slots that are open anywhere, and of slots that it has keys of but does not own: how many keys it has there.

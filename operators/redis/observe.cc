@@ -28,6 +28,9 @@ void read_info(const std::string& info, Node& node) {
   node.offset = info_number(info, replica ? "slave_repl_offset" : "master_repl_offset");
   node.memory = info_number(info, "used_memory");
   node.max_memory = info_number(info, "maxmemory");
+  node.log_size = info_number(info, "aof_current_size");
+  node.rewriting =
+      info_value(info, "aof_rewrite_in_progress") == "1" || info_value(info, "aof_rewrite_scheduled") == "1";
   node.eviction = info_value(info, "maxmemory_policy");
   node.version = info_value(info, "redis_version");
 }
