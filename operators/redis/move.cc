@@ -25,6 +25,7 @@ namespace {
 constexpr std::size_t kMostTries = 3;   // of one key that does not arrive, and of a slot that does not get empty
 constexpr std::size_t kMostWaits = 50;  // for a node that cannot serve now
 constexpr rt::Duration kWait = 100ms;
+constexpr std::size_t kCloseAtOnce = 8;  // slots
 constexpr std::size_t kFetchAtOnce = 8;  // MIGRATEs' worth of keys that are asked for together
 
 // What both kinds of move share. Lives in the frame of the public function.
@@ -286,16 +287,8 @@ Task<> open_slots(Job* job, std::vector<std::size_t> slots, std::vector<std::siz
   }
 }
 
-// Makes `to` the owner. First there: from then on its claim is the newer one. Nothing may be left at `from`, which
-// deletes what it has of a slot when it hears that another owns it.
-Task<> close_slots(Job* job, std::vector<std::size_t> slots, std::vector<Party> others) {
-  const auto counts = co_await count_keys(job->from, slots);
-  for (std::size_t i = 0; i < slots.size(); ++i) {
-    if (counts[i] == 0) continue;
-    job->stop(fmt::format("{} has {} keys of slot {}, which it does not own any more", name_of(job->from), counts[i],
-                          slots[i]));
-    co_return;
-  }
+// Makes `to` the owner. First there: from then on its claim is the newer one.
+Task<> give(Job* job, std::vector<std::size_t> slots, std::vector<Party> others) {
   const auto commands = for_each_slot(slots, [&](auto slot) { return set_slot(slot, "NODE", job->to.id); });
   const auto taken = co_await job->to.link->pipeline(commands);
   for (std::size_t i = 0; i < slots.size(); ++i) {
@@ -315,6 +308,24 @@ Task<> close_slots(Job* job, std::vector<std::size_t> slots, std::vector<Party> 
   for (const auto& other : others)
     if (other.id != job->from.id && other.id != job->to.id) telling.spawn(tell(other, commands));
   co_await telling.join();
+}
+
+// Nothing may be left at `from`, which deletes what it has of a slot when it hears that another owns it. Few at a time:
+// each is told to all nodes at once, and they serve nobody while they read that.
+Task<> close_slots(Job* job, std::vector<std::size_t> slots, std::vector<Party> others) {
+  const auto counts = co_await count_keys(job->from, slots);
+  for (std::size_t i = 0; i < slots.size(); ++i) {
+    if (counts[i] == 0) continue;
+    job->stop(fmt::format("{} has {} keys of slot {}, which it does not own any more", name_of(job->from), counts[i],
+                          slots[i]));
+    co_return;
+  }
+  for (std::size_t at = 0; at < slots.size() && job->fine(); at += kCloseAtOnce) {
+    const auto end = std::min(slots.size(), at + kCloseAtOnce);
+    std::vector<std::size_t> some(slots.begin() + static_cast<std::ptrdiff_t>(at),
+                                  slots.begin() + static_cast<std::ptrdiff_t>(end));
+    co_await give(job, std::move(some), others);
+  }
 }
 
 Task<> move_batch(Job* job, std::vector<std::size_t> slots, std::vector<Party> others) {
