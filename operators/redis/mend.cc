@@ -163,6 +163,7 @@ class Mender {
 
   // A node that was away while a slot moved may have learned first that the old owner has a higher epoch than the new
   // one: then it believes the new one no more, and if it were to replace the old owner, the slot's keys would be lost.
+  // (7.0.15 gets over that by itself, when it hears the old owner claim the slot no more.)
   // A silent node could claim what a new epoch would decide.
   void look_for_old_news() {
     if (model_.disagreed.empty() || !model_.all_answer()) return;
