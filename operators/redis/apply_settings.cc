@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <map>
+#include <set>
 #include <utility>
 
 #include <fmt/format.h>
@@ -22,6 +23,7 @@ struct Applying {
   bool certificates = false;
   std::map<std::string, std::vector<std::string>> changed;  // what → pods
   std::vector<std::string> troubles;
+  std::set<std::string> refused;
 };
 
 std::map<std::string, std::string> pairs_of(const Reply& answer) {
@@ -50,6 +52,7 @@ Task<> apply_to(Applying* applying, const Node* node) {
     const auto answer = co_await link->call(std::move(ask));
     std::vector<Words> commands;
     const auto different = differences(applying->wanted, pairs_of(answer));
+    applying->refused.insert(different.unknown.begin(), different.unknown.end());
     for (const auto& [name, value] : different.change) commands.push_back({"CONFIG", "SET", name, value});
     if (applying->certificates) commands.push_back(reload(applying->wanted));
     if (commands.empty()) co_return;
@@ -57,6 +60,7 @@ Task<> apply_to(Applying* applying, const Node* node) {
     for (std::size_t i = 0; i < replies.size(); ++i) {
       if (replies[i].is_error()) {
         applying->troubles.push_back(fmt::format("{}: {}: {}", pod, commands[i][2], replies[i].text));
+        if (i < different.change.size()) applying->refused.insert(commands[i][2]);
       } else if (i < different.change.size()) {
         applying->changed[fmt::format("{} is {} now", commands[i][2], quoted(commands[i][3]))].push_back(pod);
       }
@@ -70,7 +74,7 @@ Task<> apply_to(Applying* applying, const Node* node) {
 
 Task<SettingsApplied> apply_settings(Links& links, std::shared_ptr<const Model> model, std::vector<Setting> wanted,
                                      bool certificates) {
-  Applying applying{links, wanted, certificates, {}, {}};
+  Applying applying{links, wanted, certificates, {}, {}, {}};
   std::vector<Task<>> all;
   for (const auto& node : model->nodes) {
     if (node.answers()) all.push_back(apply_to(&applying, &node));
@@ -82,6 +86,7 @@ Task<SettingsApplied> apply_settings(Links& links, std::shared_ptr<const Model> 
     out.changed.push_back(fmt::format("{}, on {}", what, fmt::join(pods, ", ")));
   }
   out.troubles = std::move(applying.troubles);
+  out.refused.assign(applying.refused.begin(), applying.refused.end());
   co_return out;
 }
 

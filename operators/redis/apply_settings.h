@@ -15,6 +15,7 @@ namespace redis {
 struct SettingsApplied {
   std::vector<std::string> changed;   // "maxmemory is 100mb now, on demo-0, demo-1"
   std::vector<std::string> troubles;  // what a node did not take, and why
+  std::vector<std::string> refused;   // names of settings that some node does not know, or not with this value; sorted
 };
 
 // Sets on every node that answers what is not as wanted, and what of it can be set while Redis runs. `certificates`:

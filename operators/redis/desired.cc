@@ -364,12 +364,13 @@ kopper::Secret auth(const RedisCluster& cluster, const std::string& password) {
 
 Desired desired(const RedisCluster& cluster, const Inputs& inputs) {
   auto parsed = parse_settings(inputs.settings);
+  Desired out;
+  out.wanted = merge(defaults(cluster.spec), parsed.settings, must(cluster.spec), reserved()).settings;
   for (const auto& name : inputs.refused) {
     const auto gone = std::erase_if(parsed.settings, [&](const Setting& setting) { return setting.name == name; });
     if (gone > 0) parsed.problems.push_back(name + " is refused by Redis");
   }
   auto merged = merge(defaults(cluster.spec), parsed.settings, must(cluster.spec), reserved());
-  Desired out;
   out.service = service(cluster);
   out.settings.metadata.name = settings_name(cluster);
   out.settings.metadata.labels = labels_of(cluster);
@@ -383,7 +384,6 @@ Desired desired(const RedisCluster& cluster, const Inputs& inputs) {
     budget.spec.maxUnavailable = kopper::IntOrString(1);
     budget.spec.selector.emplace().matchLabels = labels_of(cluster);
   }
-  out.wanted = std::move(merged.settings);
   out.ignored = std::move(parsed.problems);
   out.ignored.insert(out.ignored.end(), merged.ignored.begin(), merged.ignored.end());
   return out;

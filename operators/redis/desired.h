@@ -37,8 +37,8 @@ struct Desired {
   kopper::Secret auth;                                               // <name>-auth; also without a password
   kopper::StatefulSet set;                                           // <name>
   std::optional<kopper::api::policyv1::PodDisruptionBudget> budget;  // <name>
-  std::vector<Setting> wanted;                                       // all of redis.conf, for differences()
-  std::vector<std::string> ignored;                                  // what was not taken of the user's lines, and why
+  std::vector<Setting> wanted;       // redis.conf with what is refused, for differences()
+  std::vector<std::string> ignored;  // what was not taken of the user's lines, and why
 };
 // A change of what a running Redis cannot take over (needs_restart) changes the template of the pods; other settings,
 // passwords and certificates do not.

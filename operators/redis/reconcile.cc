@@ -61,6 +61,7 @@ struct Known {
   std::optional<kopper::rt::TimePoint> looked;    // for hidden keys
   std::optional<kopper::rt::TimePoint> compared;  // settings
   std::string compared_with;                      // the fingerprint of what they were compared with
+  std::vector<std::string> refused;               // settings that nodes did not take
   std::string told;                               // which settings were not taken
   bool moving = false;
 };
@@ -236,11 +237,13 @@ std::optional<kopper::Quantity> claim_size(const StatefulSet* set) {
   return found == requests.end() ? std::nullopt : std::optional(found->second);
 }
 
-Inputs inputs_of(const Self& self, const Read& read, const StatefulSet* set, std::int32_t pods) {
+Inputs inputs_of(const Self& self, const Known& known, const StatefulSet* set, std::int32_t pods) {
+  const auto& read = *known.read;
   Inputs out;
   out.pods = pods > 0 ? pods : self->spec.replicas;
   out.settings = read.settings;
   out.password = read.rendered.value_or(read.password);
+  out.refused = known.refused;
   out.claim_size = claim_size(set);
   return out;
 }
@@ -387,6 +390,13 @@ Task<> keep_settings(Pass* pass) {
   const auto applied = co_await apply_settings(known.links, pass->model, wanted, tls);
   for (const auto& change : applied.changed) self.event("SettingChanged", "{}", change);
   for (const auto& trouble : applied.troubles) self.warning("SettingRefused", "{}", trouble);
+  if (known.refused != applied.refused) {
+    // Before a pod starts with them: it would end at once.
+    known.refused = applied.refused;
+    auto without = desired(*self, inputs_of(self, known, pass->set.get(), pass->wanted.pods));
+    co_await self.apply(without.settings);
+    pass->desired.ignored = std::move(without.ignored);
+  }
   auto ignored = fmt::format("{}", fmt::join(pass->desired.ignored, "; "));
   if (ignored != known.told && !ignored.empty()) self.warning("SettingIgnored", "{}", ignored);
   known.told = std::move(ignored);
@@ -435,7 +445,7 @@ Task<Next> pass(Self self, std::shared_ptr<Known> shared) {
   }
   auto set = self.find<StatefulSet>(self->metadata.name);
   auto wanted = wanted_of(*self, set.get());
-  auto wants = desired(*self, inputs_of(self, *known.read, set.get(), wanted.pods));
+  auto wants = desired(*self, inputs_of(self, known, set.get(), wanted.pods));
   if (!self->spec.pause) {
     if (again)
       co_await apply_files(self, wants, known.read->rendered, known.read->rendered.value_or(known.read->password));
