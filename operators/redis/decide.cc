@@ -237,6 +237,7 @@ class Decider {
   bool form() {
     if (!model_.held.empty()) return false;
     out_.phase = Phase::Creating;
+    if (!foreign_.empty()) return false;
     if (!all_here()) {
       std::string silent;
       for (const auto& node : model_.nodes) {
@@ -276,8 +277,8 @@ class Decider {
   bool cover() {
     const auto gone = lost();
     if (!gone.empty()) {
-      const bool nothing_to_lose =
-          all_here() && model_.ghosts.empty() && std::ranges::all_of(here_, [](const Node* n) { return n->keys == 0; });
+      const bool nothing_to_lose = all_here() && foreign_.empty() && model_.ghosts.empty() &&
+                                   std::ranges::all_of(here_, [](const Node* n) { return n->keys == 0; });
       if (nothing_to_lose) return form_rest();
       if (wanted_.accept_loss && all_here() && foreign_.empty()) return accept_loss();
       return failed("SlotsUncovered", fmt::format("{} slots have no node that serves them: {}; {}", gone.size(),

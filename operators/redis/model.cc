@@ -18,7 +18,9 @@ const NodeLine* Node::view_of(std::string_view other) const {
 }
 
 bool Node::is_blank() const {
-  return answers() && sees.size() == 1 && is_master() && self().slots.empty() && keys == 0;
+  // Somebody whom it is just being introduced to does not count.
+  const auto known = std::ranges::count(sees, false, &NodeLine::handshake);
+  return answers() && known == 1 && is_master() && self().slots.empty() && keys == 0;
 }
 
 Model::Model(std::vector<Node> all) : nodes(std::move(all)), owners_(kSlots) {

@@ -67,5 +67,17 @@ TEST(Model, BlankNodesDisagreeWithNobody) {
   EXPECT_TRUE(model.disagreed.empty());
 }
 
+TEST(Model, WhoIsBeingIntroducedIsStillBlank) {
+  auto nodes = a_cluster(1, 0);
+  nodes[0].sees[0].slots = SlotSet();
+  EXPECT_TRUE(nodes[0].is_blank());
+  NodeLine meeting;
+  meeting.handshake = true;
+  nodes[0].sees.push_back(meeting);
+  EXPECT_TRUE(nodes[0].is_blank());
+  nodes[0].sees[1].handshake = false;
+  EXPECT_FALSE(nodes[0].is_blank());
+}
+
 }  // namespace
 }  // namespace redis
