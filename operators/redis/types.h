@@ -166,7 +166,7 @@ struct NodeCondition {
   std::string reason;
   std::string message;
   kopper::api::Time lastTransitionTime;
-  std::int64_t observedGeneration = 0;
+  std::optional<std::int64_t> observedGeneration;  // not of nodes
 
   bool is_node() const { return !nodeId.empty(); }
   friend bool operator==(const NodeCondition&, const NodeCondition&) = default;

@@ -27,6 +27,11 @@ constexpr std::string_view kBlank = " \t\r\n";
 constexpr std::size_t kLongestName = 52;
 constexpr std::array<std::string_view, 3> kOurVariables = {"POD_NAME", "NAMESPACE", "PODIP"};
 
+// Of the text in status, which may end with marks of slots that are on their way.
+SlotSet owned_slots(std::string_view text) {
+  return SlotSet::parse(text.substr(0, text.find('['))).value_or(SlotSet());
+}
+
 class Check {
  public:
   Check(const RedisCluster& now, const RedisCluster* before) : now_(now), spec_(now.spec), before_(before) {}
@@ -188,18 +193,23 @@ class Check {
          before_->spec.replicasPerMaster == spec_.replicasPerMaster && before_->spec.updateStrategy == strategy)) {
       return;
     }
-    std::vector<Holding> masters;
+    std::vector<Holding> masters;  // those that say what they have
+    std::set<std::string_view> silent;
     std::set<std::string_view> replicas;
     for (const auto& node : status.conditions) {
       if (!node.is_node()) continue;
-      const auto slots = SlotSet::parse(node.slots);
-      if (node.type != "master") replicas.insert(node.nodeId);
-      if (node.type != "master" || !slots || slots->empty()) continue;
+      const auto slots = owned_slots(node.slots);
       const auto ordinal = static_cast<int>(masters.size());
-      masters.push_back({.id = node.nodeId, .ordinal = ordinal, .slots = *slots});
+      if (node.type != "master") {
+        replicas.insert(node.nodeId);
+      } else if (!slots.empty()) {
+        masters.push_back({.id = node.nodeId, .ordinal = ordinal, .slots = slots});
+      } else if (node.status != "True") {
+        silent.insert(node.nodeId);
+      }
     }
-    const auto fresh = masters_of(spec_) - static_cast<std::int32_t>(masters.size());
-    if (masters.empty() || fresh <= 0) return;  // no cluster yet: slots are spread evenly; or none are to come
+    const auto fresh = masters_of(spec_) - status.masters;
+    if (status.masters == 0 || fresh <= 0) return;  // no cluster yet: slots are spread evenly; or none are to come
 
     const std::string list = "spec.updateStrategy.assignStrategies";
     if (std::cmp_not_equal(strategy.assignStrategies.size(), fresh)) {
@@ -213,7 +223,7 @@ class Check {
       const auto& each = strategy.assignStrategies[i];
       const auto donors = ids_of(each.fromReplicas);
       for (const auto& id : donors) {
-        if (std::ranges::find(masters, id, &Holding::id) != masters.end()) continue;
+        if (silent.contains(id) || std::ranges::find(masters, id, &Holding::id) != masters.end()) continue;
         refuse(fmt::format("{}[{}].fromReplicas", list, i),
                fmt::format("\"{}\" is {}", id,
                            replicas.contains(id) ? "a replica: only masters have slots" : "no master of this cluster"));
@@ -221,7 +231,7 @@ class Check {
       receivers.push_back({.id = fmt::format("new {}", i), .ordinal = static_cast<int>(masters.size() + i)});
       assignments.push_back({.slots = static_cast<std::size_t>(each.slots), .donors = donors});
     }
-    if (!causes_.empty()) return;
+    if (!causes_.empty() || std::cmp_not_equal(masters.size(), status.masters)) return;
     const auto plan = assign(masters, receivers, assignments);
     if (plan) return;
     const std::string_view text = plan.error().message;

@@ -31,6 +31,7 @@ RedisCluster good(std::int32_t replicas = 6) {
 RedisCluster running() {
   auto out = good();
   out.status.replicas = 6;
+  out.status.masters = 3;
   const auto add = [&](std::string id, std::string type, std::string slots) {
     NodeCondition node;
     node.nodeId = std::move(id);
@@ -248,6 +249,18 @@ TEST(Validate, DonorsAreMastersWithEnough) {
   EXPECT_THAT(slots_of({{3000, "a"}, {3000, "a"}}), ElementsAre("spec.updateStrategy.assignStrategies[1].slots"));
 }
 
+TEST(Validate, AMasterThatIsSilentIsAMaster) {
+  auto before = running();
+  before.status.conditions[0].slots = "";
+  before.status.conditions[0].status = "False";
+  EXPECT_THAT(both(grown(before, 8, {{100, "a"}}), before), IsEmpty()) << "what it has shows when it is back";
+  EXPECT_THAT(both(grown(before, 8, {}), before),
+              ElementsAre("spec.updateStrategy.assignStrategies: 0 for 1 new master"));
+  before = running();
+  before.status.conditions[0].slots = "0-5460 [77->-b]";
+  EXPECT_THAT(both(grown(before, 8, {{5000, "a"}}), before), IsEmpty());
+}
+
 TEST(Validate, AssignmentsThatAreNotForNowAreIgnored) {
   const auto before = running();
   EXPECT_THAT(both(grown(before, 6, {{9000, "gone"}}), before), IsEmpty()) << "it does not grow";
@@ -257,6 +270,7 @@ TEST(Validate, AssignmentsThatAreNotForNowAreIgnored) {
   // Under way: the pods are there, and the first of two masters has its slots.
   auto moving = grown(before, 10, {{2000, "a"}, {1000, "b"}});
   moving.status.replicas = 10;
+  moving.status.masters = 4;
   moving.status.conditions[0].slots = "2000-5460";
   NodeCondition fed;
   fed.nodeId = "d";
