@@ -335,7 +335,10 @@ class Simulated {
   }
 
   void command_one(const Command& command) {
-    auto& node = *find(command.node);
+    auto* found = find(command.node);
+    if (found == nullptr) return;           // a RESET has just given it another id
+    if (command.words.size() == 1) return;  // SAVE and the like: it has no disk
+    auto& node = *found;
     const auto& words = command.words;
     if (words[1] == "SET-CONFIG-EPOCH") node.epoch = std::stoul(words[2]);
     if (words[1] == "MEET") {
