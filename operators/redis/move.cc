@@ -25,7 +25,7 @@ namespace {
 constexpr std::size_t kMostTries = 3;   // of one key that does not arrive, and of a slot that does not get empty
 constexpr std::size_t kMostWaits = 50;  // for a node that cannot serve now
 constexpr rt::Duration kWait = 100ms;
-constexpr std::size_t kCloseAtOnce = 8;  // slots
+constexpr std::size_t kSlotsAtOnce = 8;  // whose keys are listed, or which are closed, in one go
 constexpr std::size_t kFetchAtOnce = 8;  // MIGRATEs' worth of keys that are asked for together
 
 // What both kinds of move share. Lives in the frame of the public function.
@@ -179,29 +179,39 @@ Task<> migrate(Job* job, std::size_t slot, std::vector<std::string> keys, bool r
   }
 }
 
-// All keys of one slot that `from` has now.
-Task<> empty_slot(Job* job, std::size_t slot) {
-  const auto at_once = std::max<std::size_t>(1, job->options.keys_a_migrate);
-  const auto fetched_at_once = at_once * kFetchAtOnce;
+std::size_t keys_at_once(const Job& job) { return std::max<std::size_t>(1, job.options.keys_a_migrate); }
+
+Words list_keys(const Job& job, std::size_t slot) {
+  return {"CLUSTER", "GETKEYSINSLOT", std::to_string(slot), std::to_string(keys_at_once(job) * kFetchAtOnce)};
+}
+
+// All keys of one slot that `from` has now, the first of which are `listed`.
+Task<> empty_slot(Job* job, std::size_t slot, Reply listed) {
+  const auto at_once = keys_at_once(*job);
   while (job->fine()) {
-    Words fetch = {"CLUSTER", "GETKEYSINSLOT", std::to_string(slot), std::to_string(fetched_at_once)};
-    auto reply = co_await job->from.link->call(std::move(fetch));
-    if (reply.type != Reply::Type::Array) {
-      job->stop(fmt::format("{} does not list the keys of slot {}: {}", name_of(job->from), slot, reply.text));
+    if (listed.type != Reply::Type::Array) {
+      job->stop(fmt::format("{} does not list the keys of slot {}: {}", name_of(job->from), slot, listed.text));
       co_return;
     }
-    auto& items = reply.items;
+    auto& items = listed.items;
     for (std::size_t at = 0; at < items.size() && job->fine(); at += at_once) {
       std::vector<std::string> keys;
       for (std::size_t i = at; i < std::min(items.size(), at + at_once); ++i) keys.push_back(std::move(items[i].text));
       co_await migrate(job, slot, std::move(keys), false);
     }
-    if (items.size() < fetched_at_once) co_return;
+    if (items.size() < at_once * kFetchAtOnce) co_return;
+    listed = co_await job->from.link->call(list_keys(*job, slot));
   }
 }
 
 Task<> work(Job* job) {
-  while (job->next < job->slots.size() && job->fine()) co_await empty_slot(job, job->slots[job->next++]);
+  while (job->next < job->slots.size() && job->fine()) {
+    std::vector<std::size_t> some;
+    while (job->next < job->slots.size() && some.size() < kSlotsAtOnce) some.push_back(job->slots[job->next++]);
+    auto commands = for_each_slot(some, [job](auto slot) { return list_keys(*job, slot); });
+    auto lists = co_await job->from.link->pipeline(std::move(commands));
+    for (std::size_t i = 0; i < some.size() && job->fine(); ++i) co_await empty_slot(job, some[i], std::move(lists[i]));
+  }
 }
 
 // Until `from` counts no key of these slots.
@@ -320,8 +330,8 @@ Task<> close_slots(Job* job, std::vector<std::size_t> slots, std::vector<Party> 
                           slots[i]));
     co_return;
   }
-  for (std::size_t at = 0; at < slots.size() && job->fine(); at += kCloseAtOnce) {
-    const auto end = std::min(slots.size(), at + kCloseAtOnce);
+  for (std::size_t at = 0; at < slots.size() && job->fine(); at += kSlotsAtOnce) {
+    const auto end = std::min(slots.size(), at + kSlotsAtOnce);
     std::vector<std::size_t> some(slots.begin() + static_cast<std::ptrdiff_t>(at),
                                   slots.begin() + static_cast<std::ptrdiff_t>(end));
     co_await give(job, std::move(some), others);
