@@ -1,13 +1,17 @@
 #include "move.h"
 
 #include <algorithm>
+#include <filesystem>
+#include <fstream>
 #include <map>
 #include <random>
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
+#include <unistd.h>
 
 #include "kopper/base/error.h"
+#include "kopper/rt/cert.h"
 #include "kopper/rt/scope.h"
 
 #include "cluster_nodes.h"
@@ -404,6 +408,51 @@ TEST_F(Moves, RescueHiddenKeys) {
   EXPECT_EQ(rescue(0, 1, slots).trouble, "");  // nothing to do
   EXPECT_THAT(rescue(1, 0, slots).trouble, HasSubstr("already the owner"));
   expect_all(keys);
+}
+
+// MIGRATE speaks TLS where the cluster does.
+TEST(MovesOverTls, ArriveAsWell) {
+  std::string pattern = std::filesystem::temp_directory_path() / "redis-move-XXXXXX";
+  const std::string folder = ::mkdtemp(pattern.data());
+  const auto ca = rt::make_ca("test");
+  rt::CertificateSpec node;
+  node.common_name = "node";
+  node.dns_names = {"node.test"};
+  const auto key = rt::issue(ca, node);
+  testing::ServerOptions options;
+  options.tls_ca = folder + "/ca";
+  options.tls_cert = folder + "/cert";
+  options.tls_key = folder + "/key";
+  options.password = kPassword;
+  std::ofstream(options.tls_ca) << ca.cert_pem;
+  std::ofstream(options.tls_cert) << key.cert_pem;
+  std::ofstream(options.tls_key) << key.key_pem;
+  {
+    testing::Servers servers(3, options);
+    servers.form(3);
+    rt::Loop loop;
+    rt::TlsClientOptions client;
+    client.ca_pem = ca.cert_pem;
+    Access access;
+    access.passwords = {std::string(kPassword)};
+    access.tls = rt::TlsContext::client(client);
+    access.tls_name = "node.test";
+    Links links;
+    links.set_access(access);
+    std::vector<Party> parties;
+    for (std::size_t i = 0; i < 3; ++i)
+      parties.push_back(Party{servers[i].id(), loop.run(links.get(servers[i].address()))});
+    const auto slots = SlotSet::range(0, 199);
+    const auto keys = keys_of(slots, 2);
+    std::string home = servers[0].address();
+    for (const auto& name : keys) loop.run(ask_cluster(&links, &home, {"SET", name, name}));
+    Moved progress;
+    loop.run(move_slots(parties[0], parties[1], parties, slots, MoveOptions(), &progress));
+    EXPECT_EQ(progress.trouble, "");
+    EXPECT_EQ(progress.keys, keys.size());
+    for (const auto& name : keys) EXPECT_EQ(loop.run(ask_cluster(&links, &home, {"GET", name})).text, name);
+  }
+  std::filesystem::remove_all(folder);
 }
 
 }  // namespace
