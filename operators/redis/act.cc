@@ -45,6 +45,11 @@ bool is_fine(const Reply& reply, const Command& command) {
          std::ranges::any_of(command.fine, [&](const auto& start) { return reply.is_error(start); });
 }
 
+std::string shown(const Command& command, const Reply& reply) {
+  if (command.secret) return fmt::format("{} {} was refused", command.words.at(0), command.words.at(1));
+  return fmt::format("{}: {}", fmt::join(command.words, " "), reply.text);
+}
+
 Task<std::shared_ptr<Connection>> link_to(Acting* acting, std::string id) {
   const auto* node = acting->model.find(id);
   if (node == nullptr) throw Error(kopper::Code::Unavailable, "does not answer");
@@ -60,7 +65,7 @@ Task<> tell(Acting* acting, std::string id, std::vector<Command> commands) {
     acting->done.commands += replies.size();
     for (std::size_t i = 0; i < replies.size(); ++i) {
       if (is_fine(replies[i], commands[i])) continue;
-      acting->trouble(id, fmt::format("{}: {}", fmt::join(commands[i].words, " "), replies[i].text));
+      acting->trouble(id, shown(commands[i], replies[i]));
     }
   } catch (const Error& error) {
     acting->trouble(id, error.what());

@@ -16,6 +16,7 @@ struct Command {
   std::vector<std::string> words;
   // How an error answer begins that only says that it is so already, or does not matter.
   std::vector<std::string> fine = {};
+  bool secret = false;  // a password is among the words: not to be shown, and neither is an answer that may repeat it
 
   friend bool operator==(const Command&, const Command&) = default;
 };
