@@ -344,7 +344,7 @@ kopper::Service service(const RedisCluster& cluster) {
   return out;
 }
 
-kopper::Secret auth(const RedisCluster& cluster, const std::string& password) {
+kopper::Secret auth(const RedisCluster& cluster, const std::string& password, const std::string& previous) {
   kopper::Secret out;
   out.metadata.name = auth_name(cluster);
   out.metadata.labels = labels_of(cluster);
@@ -356,6 +356,7 @@ kopper::Secret auth(const RedisCluster& cluster, const std::string& password) {
   }
   out.data["auth.conf"] = kopper::Bytes{text_of(lines)};
   out.data["password"] = kopper::Bytes{password};
+  if (!previous.empty()) out.data["previous"] = kopper::Bytes{previous};
   out.data["exporter.json"] = kopper::Bytes{kopper::json::dump(std::move(addresses))};
   return out;
 }
@@ -375,7 +376,7 @@ Desired desired(const RedisCluster& cluster, const Inputs& inputs) {
   out.settings.metadata.name = settings_name(cluster);
   out.settings.metadata.labels = labels_of(cluster);
   out.settings.data["redis.conf"] = text_of(merged.settings);
-  out.auth = auth(cluster, inputs.password);
+  out.auth = auth(cluster, inputs.password, inputs.previous);
   out.set = stateful_set(cluster, inputs, merged.settings);
   if (cluster.spec.podDisruptionBudget) {
     auto& budget = out.budget.emplace();
@@ -409,12 +410,19 @@ std::string settings_of(const kopper::ConfigMap& map) {
   return found == map.data.end() ? "" : found->second;
 }
 
-std::string password_of(const kopper::Secret& secret) {
-  const auto found = secret.data.find("password");
+namespace {
+
+std::string value_of(const kopper::Secret& secret, const std::string& key) {
+  const auto found = secret.data.find(key);
   if (found == secret.data.end()) return "";
   auto out = found->second.data;
   while (out.ends_with('\n') || out.ends_with('\r')) out.pop_back();
   return out;
 }
+
+}  // namespace
+
+std::string password_of(const kopper::Secret& secret) { return value_of(secret, "password"); }
+std::string previous_of(const kopper::Secret& secret) { return value_of(secret, "previous"); }
 
 }  // namespace redis

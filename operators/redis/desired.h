@@ -25,6 +25,7 @@ struct Inputs {
   std::int32_t pods = 0;  // that the StatefulSet is to have now
   std::string settings;   // lines of redis.conf, from the user's ConfigMap
   std::string password;   // "": none
+  std::string previous;   // the one before it, which nodes may have started with; "": none, or forgotten
   // Settings that nodes do not know, or said no to: a Redis that starts with them would end at once.
   std::vector<std::string> refused = {};
   // Of the StatefulSet that there is: its claim templates cannot change, though claims may grow.
@@ -58,5 +59,7 @@ bool has_exporter(const RedisClusterSpec& spec);
 std::string settings_of(const kopper::ConfigMap& map);
 // The key "password" without line ends behind it, which come from `echo`; "" when there is none.
 std::string password_of(const kopper::Secret& secret);
+// Inputs::previous, of a Secret that desired() made.
+std::string previous_of(const kopper::Secret& secret);
 
 }  // namespace redis

@@ -16,6 +16,7 @@
 #include "kopper/kopper.h"
 
 #include "act.h"
+#include "apply_passwords.h"
 #include "apply_settings.h"
 #include "decide.h"
 #include "desired.h"
@@ -48,16 +49,17 @@ constexpr std::string_view kPlanAnnotation = "redis.middleware.hc.cn/slot-plan";
 // What a pass needs besides the spec, read from the API server now and then.
 struct Read {
   kopper::rt::TimePoint at;
-  std::string settings;                 // the user's redis.conf
-  std::string password;                 // the one that is wanted
-  std::optional<std::string> rendered;  // the one that pods start with; nothing: there is no Secret yet
-  std::string ca;                       // of TLS
+  std::string settings;   // the user's redis.conf
+  Passwords passwords;    // `used` is what pods start with
+  bool rendered = false;  // there is a Secret that they start with
+  std::string ca;         // of TLS
 };
 
 // What is kept of a cluster between two passes: only what spares work.
 struct Known {
   Links links;
   std::optional<Read> read;
+  std::optional<kopper::rt::TimePoint> asked;     // for passwords
   std::optional<kopper::rt::TimePoint> looked;    // for hidden keys
   std::optional<kopper::rt::TimePoint> compared;  // settings
   std::string compared_with;                      // the fingerprint of what they were compared with
@@ -188,8 +190,9 @@ Task<Read> read_inputs(Self self) {
   if (spec.auth) {
     const auto found = co_await self.live<kopper::Secret>().find(kopper::Key(ns, spec.auth->secretName));
     if (!found) throw missing("spec.auth.secretName", "Secret", spec.auth->secretName);
-    out.password = password_of(*found);
-    if (out.password.empty()) throw missing("spec.auth.secretName", "password in Secret", spec.auth->secretName);
+    out.passwords.wanted = password_of(*found);
+    if (out.passwords.wanted.empty())
+      throw missing("spec.auth.secretName", "password in Secret", spec.auth->secretName);
   }
   if (spec.tls) {
     const auto found = co_await self.live<kopper::Secret>().find(kopper::Key(ns, spec.tls->secretName));
@@ -199,14 +202,15 @@ Task<Read> read_inputs(Self self) {
     out.ca = ca->second.data;
   }
   const auto rendered = co_await self.live<kopper::Secret>().find(kopper::Key(ns, auth_name(*self)));
-  if (rendered) out.rendered = password_of(*rendered);
+  out.rendered = rendered.has_value();
+  out.passwords.used = rendered ? password_of(*rendered) : out.passwords.wanted;
+  if (rendered) out.passwords.previous = previous_of(*rendered);
   co_return out;
 }
 
 Access access_of(const RedisCluster& cluster, const Read& read) {
   Access out;
-  if (read.rendered && !read.rendered->empty()) out.passwords.push_back(*read.rendered);
-  if (!read.password.empty() && read.password != read.rendered) out.passwords.push_back(read.password);
+  out.passwords = read.passwords.known();
   if (cluster.spec.tls) {
     kopper::rt::TlsClientOptions options;
     options.ca_pem = read.ca;
@@ -242,15 +246,16 @@ Inputs inputs_of(const Self& self, const Known& known, const StatefulSet* set, s
   Inputs out;
   out.pods = pods > 0 ? pods : self->spec.replicas;
   out.settings = read.settings;
-  out.password = read.rendered.value_or(read.password);
+  out.password = read.passwords.used;
+  out.previous = read.passwords.previous;
   out.refused = known.refused;
   out.claim_size = claim_size(set);
   return out;
 }
 
-Task<> apply_files(Self self, Desired desired, std::optional<std::string> rendered, std::string password) {
+Task<> apply_files(Self self, Desired desired) {
   co_await self.apply(desired.settings);
-  if (rendered != password) co_await self.apply(desired.auth);
+  co_await self.apply(desired.auth);
 }
 
 // All but the number of pods, which is decided on later.
@@ -402,6 +407,29 @@ Task<> keep_settings(Pass* pass) {
   known.told = std::move(ignored);
 }
 
+// False when there is more to do soon.
+Task<bool> keep_passwords(Pass* pass) {
+  const auto& self = pass->self;
+  auto& known = pass->known;
+  const auto now = kopper::rt::Loop::current().now();
+  const auto& passwords = pass->read.passwords;
+  const bool changes = passwords.wanted != passwords.used || !passwords.previous.empty();
+  if (!changes && known.asked && now - *known.asked < kCompareAgain) co_return true;
+  known.asked = now;
+  const auto step = co_await apply_passwords(known.links, pass->model, passwords);
+  for (const auto& trouble : step.troubles) self.warning("PasswordRefused", "{}", trouble);
+  if (step.write) {
+    auto inputs = inputs_of(self, known, pass->set.get(), pass->wanted.pods);
+    inputs.password = step.write->used;
+    inputs.previous = step.write->previous;
+    const auto wants = redis::desired(*self, inputs);
+    co_await self.apply(wants.auth);
+    if (step.write->used != passwords.used) self.event("PasswordChanged", "nodes take the new password");
+    known.read.reset();
+  }
+  co_return step.done;
+}
+
 Task<Next> look_and_act(Pass* pass) {
   const auto& self = pass->self;
   const auto now = kopper::rt::Loop::current().now();
@@ -431,7 +459,11 @@ Task<Next> look_and_act(Pass* pass) {
     co_return Next::in(kBusy);
   }
   known.moving = false;
-  if (decision.calm) co_await keep_settings(pass);
+  if (decision.calm) {
+    co_await keep_settings(pass);
+    const bool settled = co_await keep_passwords(pass);
+    if (!settled) co_return Next::in(kBusy);
+  }
   co_return Next::in(decision.calm ? std::chrono::nanoseconds(kCalm) : std::chrono::nanoseconds(kAnxious));
 }
 
@@ -447,8 +479,7 @@ Task<Next> pass(Self self, std::shared_ptr<Known> shared) {
   auto wanted = wanted_of(*self, set.get());
   auto wants = desired(*self, inputs_of(self, known, set.get(), wanted.pods));
   if (!self->spec.pause) {
-    if (again)
-      co_await apply_files(self, wants, known.read->rendered, known.read->rendered.value_or(known.read->password));
+    if (again) co_await apply_files(self, wants);
     co_await apply_objects(self, wants);
     set = self.find<StatefulSet>(self->metadata.name);
     wanted = wanted_of(*self, set.get());
