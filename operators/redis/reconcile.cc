@@ -265,7 +265,7 @@ Task<> apply_objects(Self self, Desired desired) {
     try {
       co_await self.apply(*desired.budget);
     } catch (const kopper::Error& error) {
-      if (error.code != kopper::Code::NotFound) throw;  // policy/v1 came with Kubernetes 1.21
+      if (error.code != kopper::Code::Unsupported) throw;  // policy/v1 came with Kubernetes 1.21
     }
   } else {
     co_await self.remove<PodDisruptionBudget>(self->metadata.name);

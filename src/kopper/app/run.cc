@@ -94,8 +94,22 @@ std::string joined(const std::string& a, const std::string& b) {
   return a.empty() || b.empty() || b.starts_with("---") ? a + b : a + "---\n" + b;
 }
 
+// Servers before 1.23 refuse to apply definitions with rules that they have no word for.
+bool knows_cel(const client::ServerVersion& server) {
+  return server.major != "1" || std::atoi(server.minor.c_str()) >= 23;
+}
+
+void drop_cel(json::Value& schema) {
+  if (auto* members = schema.as_object()) {
+    members->erase("x-kubernetes-validations");
+    for (auto& [name, value] : *members) drop_cel(value);
+  } else if (auto* items = schema.as_array()) {
+    for (auto& item : *items) drop_cel(item);
+  }
+}
+
 // Applies them and waits until the server serves them.
-Task<> install(client::Client client, const Program* program) {
+Task<> install(client::Client client, const Program* program, bool with_cel) {
   using api::apiextensionsv1::CustomResourceDefinition;
   const auto definitions = client.of<CustomResourceDefinition>();
   const client::RawApi raw(client, client::resource_of<CustomResourceDefinition>());
@@ -104,7 +118,9 @@ Task<> install(client::Client client, const Program* program) {
   for (const auto& controller : program->controllers) {
     if (!controller.crd) continue;
     const Key key("", controller.kind->resource_name());
-    co_await raw.apply(key, json::dump(controller.crd()), options);
+    auto crd = controller.crd();
+    if (!with_cel) drop_cel(crd);
+    co_await raw.apply(key, json::dump(crd), options);
     for (;;) {
       const auto live = co_await definitions.get(key);
       const auto established = std::ranges::any_of(live.status.conditions, [](const auto& condition) {
@@ -201,7 +217,7 @@ Task<> serve(Program* program, const Flags* flags) {
   const client::Client client(transport);
   const auto server = co_await client::server_version(client);
   log::info("connected", {{"server", config.server}, {"version", server.git_version}, {"as", config.source}});
-  if (flags->install_crds) co_await install(client, program);
+  if (flags->install_crds) co_await install(client, program, knows_cel(server));
 
   runtime::Manager manager(transport, manager_options(*program, *flags, config, transport));
   for (auto& controller : program->controllers) {
