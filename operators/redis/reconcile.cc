@@ -253,24 +253,32 @@ Inputs inputs_of(const Self& self, const Known& known, const StatefulSet* set, s
   return out;
 }
 
-Task<> apply_files(Self self, Desired desired) {
-  co_await self.apply(desired.settings);
-  co_await self.apply(desired.auth);
+// What `finalizers: orphan` left is taken over again. Somebody else's object of that name is not.
+kopper::ChildOptions options_of(const StatefulSet* set) {
+  kopper::ChildOptions out;
+  out.adopt = set != nullptr && kopper::api::controller_of(set->metadata) == nullptr &&
+              set->metadata.annotations.contains(std::string(kopper::runtime::kAppliedAnnotation));
+  return out;
+}
+
+Task<> apply_files(Self self, Desired desired, kopper::ChildOptions options) {
+  co_await self.apply(desired.settings, options);
+  co_await self.apply(desired.auth, options);
 }
 
 // All but the number of pods, which is decided on later.
-Task<> apply_objects(Self self, Desired desired) {
-  co_await self.apply(desired.service);
+Task<> apply_objects(Self self, Desired desired, kopper::ChildOptions options) {
+  co_await self.apply(desired.service, options);
   if (desired.budget) {
     try {
-      co_await self.apply(*desired.budget);
+      co_await self.apply(*desired.budget, options);
     } catch (const kopper::Error& error) {
       if (error.code != kopper::Code::Unsupported) throw;  // policy/v1 came with Kubernetes 1.21
     }
   } else {
     co_await self.remove<PodDisruptionBudget>(self->metadata.name);
   }
-  co_await self.apply(desired.set);
+  co_await self.apply(desired.set, options);
 }
 
 void tell_people(const Self& self, const Decision& decision, const RedisClusterStatus& status) {
@@ -448,6 +456,8 @@ Task<Next> look_and_act(Pass* pass) {
   if (paused) {
     decision.pods = pass->wanted.pods;
     decision.to_move = 0;
+    // What would be begun is not.
+    if (decision.phase == Phase::Scaling || decision.phase == Phase::Upgrading) decision.phase = Phase::Running;
   }
   auto status = status_of(*self, *pass->model, decision, self.run().now());
   measure(self, *pass->model, decision);
@@ -479,8 +489,9 @@ Task<Next> pass(Self self, std::shared_ptr<Known> shared) {
   auto wanted = wanted_of(*self, set.get());
   auto wants = desired(*self, inputs_of(self, known, set.get(), wanted.pods));
   if (!self->spec.pause) {
-    if (again) co_await apply_files(self, wants);
-    co_await apply_objects(self, wants);
+    const auto options = options_of(set.get());
+    if (again) co_await apply_files(self, wants, options);
+    co_await apply_objects(self, wants, options);
     set = self.find<StatefulSet>(self->metadata.name);
     wanted = wanted_of(*self, set.get());
   }
