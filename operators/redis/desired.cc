@@ -351,7 +351,8 @@ kopper::Secret auth(const RedisCluster& cluster, const std::string& password, co
   std::vector<Setting> lines;
   kopper::json::Object addresses;
   if (!password.empty()) {
-    lines = {line("masterauth", password), line("requirepass", password)};
+    // With a name, a replica also gets in where no password is asked for yet, or any more.
+    lines = {line("masteruser", "default"), line("masterauth", password), line("requirepass", password)};
     addresses[exporter_address(cluster.spec)] = password;
   }
   out.data["auth.conf"] = kopper::Bytes{text_of(lines)};

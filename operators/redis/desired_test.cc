@@ -189,7 +189,8 @@ TEST(Desired, PasswordsAreInTheSecretAndNowhereElse) {
   given.password = "s3cr\"et \\x";
   const auto all = desired(cluster, given);
   EXPECT_EQ(all.auth.metadata.name, "demo-auth");
-  EXPECT_EQ(all.auth.data.at("auth.conf").data, "masterauth \"s3cr\\\"et \\\\x\"\nrequirepass \"s3cr\\\"et \\\\x\"\n");
+  EXPECT_EQ(all.auth.data.at("auth.conf").data,
+            "masteruser default\nmasterauth \"s3cr\\\"et \\\\x\"\nrequirepass \"s3cr\\\"et \\\\x\"\n");
   EXPECT_EQ(all.auth.data.at("password").data, given.password);
   EXPECT_EQ(all.auth.data.at("exporter.json").data, R"({"redis://localhost:6379":"s3cr\"et \\x"})");
   for (const auto& text : {kopper::meta::encode(all.set), kopper::meta::encode(all.settings),
