@@ -40,6 +40,8 @@ struct Job {
   std::vector<std::size_t> slots = {};  // of this batch
   std::size_t next = 0;                 // the first of them that no worker has taken
 
+  // For calls that may have to wait for a MIGRATE: its own bound is for a silence, not for all of it.
+  rt::Duration patience() const { return 10 * options.migrate_timeout + 5s; }
   bool fine() const { return progress->trouble.empty(); }
   // The first counts: the rest follows from it.
   void stop(std::string why) {
@@ -134,12 +136,10 @@ Task<> migrate_singly(Job* job, std::size_t slot, std::vector<std::string> keys,
 }
 
 Task<> migrate(Job* job, std::size_t slot, std::vector<std::string> keys, bool replace) {
-  // MIGRATE's own bound is for a silence, not for all of it; and others may be in front.
-  const auto patience = 10 * job->options.migrate_timeout + 5s;
   std::size_t lost = 0;
   std::size_t waits = 0;
   while (job->fine()) {
-    const auto reply = co_await job->from.link->call(migrate_words(*job, keys, replace), patience);
+    const auto reply = co_await job->from.link->call(migrate_words(*job, keys, replace), job->patience());
     const auto answer = answer_of(reply);
     if (answer == Answer::Moved) {
       job->progress->keys += keys.size();
@@ -200,7 +200,7 @@ Task<> empty_slot(Job* job, std::size_t slot, Reply listed) {
       co_await migrate(job, slot, std::move(keys), false);
     }
     if (items.size() < at_once * kFetchAtOnce) co_return;
-    listed = co_await job->from.link->call(list_keys(*job, slot));
+    listed = co_await job->from.link->call(list_keys(*job, slot), job->patience());
   }
 }
 
@@ -209,7 +209,7 @@ Task<> work(Job* job) {
     std::vector<std::size_t> some;
     while (job->next < job->slots.size() && some.size() < kSlotsAtOnce) some.push_back(job->slots[job->next++]);
     auto commands = for_each_slot(some, [job](auto slot) { return list_keys(*job, slot); });
-    auto lists = co_await job->from.link->pipeline(std::move(commands));
+    auto lists = co_await job->from.link->pipeline(std::move(commands), job->patience());
     for (std::size_t i = 0; i < some.size() && job->fine(); ++i) co_await empty_slot(job, some[i], std::move(lists[i]));
   }
 }
