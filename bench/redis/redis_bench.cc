@@ -141,7 +141,10 @@ class Cluster {
       const auto disk = folder_ + "/" + std::to_string(i);
       std::filesystem::create_directory(disk);
       rt::ProcessSpec spec;
-      spec.argv = {"redis-server",
+      spec.argv = {"setpriv",
+                   "--pdeathsig",
+                   "KILL",  // whatever ends this program ends them
+                   "redis-server",
                    "--bind",
                    addresses[i],
                    "--dir",
@@ -320,7 +323,14 @@ Result measure(const std::string& name, std::size_t keys) {
   Cluster cluster(keys);
   const auto file = std::string(std::filesystem::temp_directory_path() / fmt::format("redis-bench-{}", ::getpid()));
   rt::ProcessSpec spec;
-  spec.argv = {"/proc/self/exe", "--traffic", cluster.addresses[0], std::to_string(keys), file};
+  spec.argv = {"setpriv",
+               "--pdeathsig",
+               "KILL",
+               std::filesystem::read_symlink("/proc/self/exe"),
+               "--traffic",
+               cluster.addresses[0],
+               std::to_string(keys),
+               file};
   rt::Process clients(spec);
   cluster.loop.run(rt::sleep(1s));
   Result result;

@@ -279,8 +279,9 @@ class Server {
     std::string pattern = std::filesystem::temp_directory_path() / "redis-connection-XXXXXX";
     folder = ::mkdtemp(pattern.data());
     rt::ProcessSpec spec;
-    spec.argv = {"redis-server", "--bind", address,     "--dir",    folder, "--save", "",
-                 "--daemonize",  "no",     "--logfile", "redis.log"};
+    spec.argv = {"setpriv",      "--pdeathsig", "KILL",  // whatever ends this program ends it
+                 "redis-server", "--bind",      address,     "--dir",    folder, "--save", "",
+                 "--daemonize",  "no",          "--logfile", "redis.log"};
     spec.argv.insert(spec.argv.end(), settings.begin(), settings.end());
     process_.emplace(spec);
   }
