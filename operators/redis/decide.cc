@@ -259,7 +259,7 @@ class Decider {
   }
 
   bool mend_slots() {
-    auto mending = mend(model_);
+    auto mending = mend(model_, all_here());
     if (mending.empty()) return false;
     out_.commands = std::move(mending.commands);
     out_.moves = std::move(mending.moves);

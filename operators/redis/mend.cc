@@ -51,7 +51,7 @@ const Mark* mark_of(const std::vector<Mark>& marks, const Node* node) {
 
 class Mender {
  public:
-  explicit Mender(const Model& model) : model_(model) {}
+  Mender(const Model& model, bool everybody) : model_(model), all_answer_(everybody && model.all_answer()) {}
 
   Mending run() {
     for (const auto& [slot, findings] : collect()) look_at(slot, findings);
@@ -166,7 +166,7 @@ class Mender {
   // (7.0.15 gets over that by itself, when it hears the old owner claim the slot no more.)
   // A silent node could claim what a new epoch would decide.
   void look_for_old_news() {
-    if (model_.disagreed.empty() || !model_.all_answer()) return;
+    if (model_.disagreed.empty() || !all_answer_) return;
     for (const auto slot : (model_.disagreed - model_.disputed).slots()) {
       const auto* owner = model_.find(model_.owner(slot));
       if (owner == nullptr) continue;
@@ -273,7 +273,7 @@ class Mender {
   }
 
   // Nobody has this id, nobody is silent who could have it, and nobody has a copy of its keys.
-  bool is_gone(const std::string& id) const { return model_.all_answer() && model_.replicas_of(id).empty(); }
+  bool is_gone(const std::string& id) const { return all_answer_ && model_.replicas_of(id).empty(); }
 
   static std::string name(const Node* node) { return node->pod.name; }
 
@@ -322,6 +322,7 @@ class Mender {
   }
 
   const Model& model_;
+  const bool all_answer_;
   Mending out_;
   std::map<const Node*, std::map<std::size_t, std::string>, ByOrdinal> agreed_;
   std::map<const Node*, SlotSet, ByOrdinal> closed_;
@@ -334,6 +335,6 @@ class Mender {
 
 }  // namespace
 
-Mending mend(const Model& model) { return Mender(model).run(); }
+Mending mend(const Model& model, bool everybody) { return Mender(model, everybody).run(); }
 
 }  // namespace redis

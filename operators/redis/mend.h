@@ -22,8 +22,8 @@ struct Mending {
 // Looks at every mark of an open slot, at hidden keys, at disputed slots and at views that no gossip sets right. Pure;
 // empty when there are none. Commands and moves may be repeated, and another state found on the way is a matter of the
 // next look. A move that was begun goes forward. What is at the owner of a slot is the newer copy; keys elsewhere are
-// brought to it, and no slot is taken from a node that has keys of it. The model must have all pods that should be
-// there, also those that are not: a node counts as gone for good when every pod answers with another id.
-Mending mend(const Model& model);
+// brought to it, and no slot is taken from a node that has keys of it. `everybody`: the model has all pods that should
+// be there. A node counts as gone for good only when that is so, and every pod answers with another id.
+Mending mend(const Model& model, bool everybody);
 
 }  // namespace redis

@@ -408,7 +408,7 @@ class Cluster {
       case 6: return write();
       default: break;
     }
-    const auto mending = mend(observe());
+    const auto mending = mend(observe(), true);
     for (const auto& note : mending.notes) story += note + "\n";
     if (mending.empty()) {
       move_something();
@@ -458,7 +458,7 @@ void expect_that_all_ends_well(unsigned seed, bool meddles) {
   bool quiet = false;
   for (int look = 0; look < 15 && !quiet; ++look) {
     cluster.gossip();
-    const auto mending = mend(cluster.observe());
+    const auto mending = mend(cluster.observe(), true);
     quiet = mending.empty();
     // A receiver that may have keys is waited for, also when another took over its slots: nobody can tell.
     if (mending.waiting.find("receiver is silent") != std::string::npos) cluster.come_back();

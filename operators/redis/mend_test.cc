@@ -78,7 +78,7 @@ class Mend : public testing::Test {
     node.state_ok = true;
   }
 
-  Mending look() const { return mend(Model(nodes)); }
+  Mending look(bool everybody = true) const { return mend(Model(nodes), everybody); }
 
   static Command setslot(std::string node, std::size_t slot, std::string node_id) {
     return {std::move(node), {"CLUSTER", "SETSLOT", std::to_string(slot), "NODE", std::move(node_id)}};
@@ -233,6 +233,7 @@ TEST_F(Mend, TargetIsGoneForGood) {
   EXPECT_THAT(found.notes,
               ElementsAre("slot 3: the receiver of a move from demo-0 is gone for good, with the keys it had got",
                           "slot 3: open on demo-0 for nothing; closed"));
+  expect_waiting(look(false), "slot 3: the receiver is silent: 01234567");
   silence(nodes, "r2");
   expect_waiting(look(), "slot 3: the receiver is silent: 01234567, demo-5");
 }

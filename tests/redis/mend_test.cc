@@ -37,7 +37,7 @@ Task<Quiet> mend_until_quiet(Links* links, std::vector<PodFacts> pods) {
   Quiet out;
   for (int look = 0; look < 300 && !out.reached; ++look) {
     auto model = co_await observe(*links, pods, true);
-    auto mending = mend(*model);
+    auto mending = mend(*model, true);
     bool well = true;
     for (const auto& node : model->nodes) well = well && (!node.answers() || node.state_ok);
     out.reached = mending.empty() && model->disagreed.empty() && well;
