@@ -412,6 +412,7 @@ class Decider {
       }
       // The copy of slots that are about to leave stays until they have.
       const auto* current = model_.find(node->master_id());
+      if (current == nullptr && may_be_needed(node->master_id())) continue;
       if (current != nullptr && owns(*current) && is_shrinking() && (is_victim(*current) || is_drained(*current)))
         continue;
       const bool lost_link = !node->link_up && node->link_down_seconds > kLinkPatienceSeconds;
@@ -419,6 +420,14 @@ class Decider {
     }
     if (out_.commands.empty()) return false;
     return wait("replicas are attached to their masters");
+  }
+
+  // A receiver that has no slots yet is not replaced by its replica when it dies, though that has the keys that came.
+  bool may_be_needed(const std::string& silent_master) const {
+    if (!all_here()) return true;
+    return std::ranges::any_of(model_.nodes, [&](const Node& node) {
+      return std::ranges::any_of(node.self().open, [&](const auto& open) { return open.peer == silent_master; });
+    });
   }
 
   // Nodes that are gone for good: every pod is here under another id.

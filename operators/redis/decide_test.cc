@@ -102,6 +102,41 @@ TEST(Decide, AMasterWhosePodGoesGivesWay) {
   EXPECT_THAT(decide(nodes, wanted(6, 6)).failovers, IsEmpty()) << "it would lose what the replica has not";
 }
 
+// It has no slots, so nobody takes its place; and its replica alone has what came to it.
+TEST(Decide, TheReplicaOfAReceiverThatDiedKeepsItsKeys) {
+  auto nodes = a_cluster(4);
+  for (auto& node : nodes) {
+    line_of(node, "m0").slots |= line_of(node, "m3").slots;
+    line_of(node, "m3").slots = SlotSet();
+  }
+  line_of(by_id(nodes, "m0"), "m0").open = {{16000, false, "m3"}};
+  silence(nodes, "m3");
+  expect_hands_off(decide(nodes, wanted(8, 8)));
+
+  // Its disk is lost, too: a person must decide about the replica.
+  auto& back = *std::ranges::find_if(nodes, [](const auto& node) { return !node.answers(); });
+  back = a_cluster(1, 0)[0];
+  back.id = back.sees[0].id = "new";
+  back.sees[0].slots = SlotSet();
+  back.pod.ordinal = 3;
+  back.pod.address = "10.0.9.9";
+  for (auto& node : nodes) {
+    if (node.id == "new") continue;
+    NodeLine line = back.sees[0];
+    line.myself = false;
+    line.address = "10.0.9.9";
+    node.sees.push_back(line);
+    auto other = node.sees[0];
+    for (const auto& seen : node.sees) {
+      if (seen.myself) other = seen;
+    }
+    other.myself = false;
+    back.sees.push_back(other);
+  }
+  const auto decision = decide(nodes, wanted(8, 8));
+  for (const auto& command : decision.commands) EXPECT_NE(command.node, "r3") << command.words.at(1);
+}
+
 TEST(Decide, AMovedNodeIsIntroducedAgain) {
   auto nodes = a_cluster();
   by_id(nodes, "r2").pod.address = "10.0.9.9";
