@@ -277,8 +277,7 @@ void Load::write(Writer& writer, std::size_t index) {
   } else if (done.durable) {
     key.low = version;
   }
-  if (!done.durable) return;
-  ++acknowledged_;
+  acknowledged_ += done.durable ? 1 : 0;
   auto& longest = writer.longest[done.address];
   longest = std::max(longest, std::chrono::duration_cast<milliseconds>(took));
   writer.microseconds.push_back(static_cast<std::uint32_t>(std::chrono::duration_cast<microseconds>(took).count()));

@@ -91,7 +91,7 @@ class Load {
   std::string verify();
 
   std::uint64_t acknowledged() const { return acknowledged_; }
-  // The longest that a write to a shard took, from the first attempt to the acknowledgement; by the address that gave
+  // The longest that a write to a shard took, from the first attempt to the answer; by the address that gave
   // it. Only when stopped.
   std::map<std::string, std::chrono::milliseconds> longest() const;
   std::chrono::milliseconds longest_of_all() const;

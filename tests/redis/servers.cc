@@ -22,46 +22,7 @@
 namespace redis::testing {
 namespace {
 
-using Clock = std::chrono::steady_clock;
-using std::chrono::milliseconds;
-
 std::runtime_error failure(const std::string& what) { return std::runtime_error(what + ": " + std::strerror(errno)); }
-
-std::vector<char*> pointers(std::vector<std::string>& words) {
-  std::vector<char*> out;
-  for (auto& word : words) out.push_back(word.data());
-  out.push_back(nullptr);
-  return out;
-}
-
-// A child with these outputs that dies with this program.
-pid_t spawn(std::vector<std::string> command, int output) {
-  const std::vector<char*> argv = pointers(command);
-  const pid_t parent = ::getpid();
-  const pid_t pid = ::fork();
-  if (pid < 0) throw failure("fork");
-  if (pid > 0) return pid;
-  ::prctl(PR_SET_PDEATHSIG, SIGKILL);
-  if (::getppid() != parent) ::_exit(127);
-  const int nothing = ::open("/dev/null", O_RDONLY);
-  ::dup2(nothing, STDIN_FILENO);
-  ::dup2(output, STDOUT_FILENO);
-  ::dup2(output, STDERR_FILENO);
-  ::execvp(argv[0], argv.data());
-  ::_exit(127);
-}
-
-int wait_for(pid_t pid) {
-  int status = 0;
-  while (::waitpid(pid, &status, 0) < 0 && errno == EINTR) {
-  }
-  return WIFEXITED(status) ? WEXITSTATUS(status) : 128 + WTERMSIG(status);
-}
-
-bool ended(pid_t pid) {
-  siginfo_t info{};
-  return ::waitid(P_PID, static_cast<id_t>(pid), &info, WEXITED | WNOHANG | WNOWAIT) == 0 && info.si_pid == pid;
-}
 
 // 128 addresses of 127.64.0.0/11, which are this program's as long as it lives: it listens on the first of them.
 // Pods and services of `kopper up` have others.
@@ -138,38 +99,6 @@ std::size_t count(const std::string& text, const std::string& part) {
 
 }  // namespace
 
-Finished run_program(const std::vector<std::string>& command, std::chrono::seconds patience) {
-  std::array<int, 2> ends{};
-  if (::pipe2(ends.data(), O_CLOEXEC) != 0) throw failure("pipe");
-  const pid_t pid = spawn(command, ends[1]);
-  ::close(ends[1]);
-  Finished out;
-  const auto until = Clock::now() + patience;
-  for (std::array<char, 4096> buffer{};;) {
-    const auto left = std::chrono::duration_cast<milliseconds>(until - Clock::now()).count();
-    pollfd ready{.fd = ends[0], .events = POLLIN, .revents = 0};
-    if (left <= 0 || ::poll(&ready, 1, static_cast<int>(left)) == 0) {
-      ::kill(pid, SIGKILL);
-      out.out += "\n" + command.front() + ": killed after " + std::to_string(patience.count()) + " s";
-      break;
-    }
-    const ssize_t got = ::read(ends[0], buffer.data(), buffer.size());
-    if (got < 0 && errno == EINTR) continue;
-    if (got <= 0) break;
-    out.out.append(buffer.data(), static_cast<std::size_t>(got));
-  }
-  ::close(ends[0]);
-  out.exit = wait_for(pid);
-  must(out.exit != 127, "cannot run " + command.front() + ": " + out.out);
-  return out;
-}
-
-bool eventually(const std::function<bool()>& holds, milliseconds patience) {
-  for (const auto until = Clock::now() + patience; Clock::now() < until; std::this_thread::sleep_for(milliseconds(10)))
-    if (holds()) return true;
-  return holds();
-}
-
 Server::Server(std::string address, std::filesystem::path disk, ServerOptions how)
     : options(std::move(how)), address_(std::move(address)), disk_(std::move(disk)) {
   std::filesystem::create_directories(disk_);
@@ -219,23 +148,18 @@ void Server::start() {
     add({"--port", "6379"});
   }
   add(options.more);
-  const int log_file = ::open((disk_.string() + ".log").c_str(), O_WRONLY | O_CREAT | O_TRUNC | O_CLOEXEC, 0600);
-  if (log_file < 0) throw failure(disk_.string() + ".log");
-  pid_ = spawn(std::move(command), log_file);
-  ::close(log_file);
-  const auto serves = [this] { return ended(pid_) || (cli({"ping"}) == "PONG" && info("loading") == "0"); };
+  process_.emplace(std::move(command), disk_.string() + ".log");
+  const auto serves = [this] { return process_->ended() || (cli({"ping"}) == "PONG" && info("loading") == "0"); };
   const bool in_time = eventually(serves);
-  if (in_time && !ended(pid_)) return;
+  if (in_time && !process_->ended()) return;
   end(SIGKILL);
   throw std::runtime_error("redis-server at " + where() + " does not serve:\n" + log());
 }
 
 void Server::end(int signal) {
   client_.reset();
-  // It may refuse: "Writing initial AOF, can't exit."
-  do ::kill(pid_, signal);
-  while (!eventually([this] { return ended(pid_); }, std::chrono::seconds(1)));
-  wait_for(std::exchange(pid_, -1));
+  process_->end(signal);
+  process_.reset();
 }
 
 void Server::kill() {
@@ -250,12 +174,12 @@ void Server::stop() {
 
 void Server::freeze() {
   must(runs(), where() + " does not run");
-  ::kill(pid_, SIGSTOP);
+  process_->signal(SIGSTOP);
 }
 
 void Server::thaw() {
   must(runs(), where() + " does not run");
-  ::kill(pid_, SIGCONT);
+  process_->signal(SIGCONT);
 }
 
 void Server::move_to(std::string address) {

@@ -3,25 +3,15 @@
 #include <chrono>
 #include <cstddef>
 #include <filesystem>
-#include <functional>
 #include <memory>
+#include <optional>
 #include <string>
 #include <vector>
 
 #include "redis/blocking_client.h"
+#include "redis/process.h"
 
 namespace redis::testing {
-
-// What a finished program left. `exit` is 128 + n when signal n ended it.
-struct Finished {
-  int exit = 0;
-  std::string out;  // both outputs
-};
-// Throws std::runtime_error only when it cannot be started. Killed after `patience`.
-Finished run_program(const std::vector<std::string>& command, std::chrono::seconds patience = std::chrono::seconds(60));
-
-// Asks until it is true, at most `patience` long; what it was last.
-bool eventually(const std::function<bool()>& holds, std::chrono::milliseconds patience = std::chrono::seconds(60));
 
 struct ServerOptions {
   bool cluster = true;
@@ -47,8 +37,8 @@ class Server {
   const std::string& address() const { return address_; }
   std::string where() const { return address_ + ":6379"; }
   const std::filesystem::path& disk() const { return disk_; }
-  int pid() const { return pid_; }  // -1: it does not run
-  bool runs() const { return pid_ > 0; }
+  int pid() const { return process_ ? process_->pid() : -1; }  // -1: it does not run
+  bool runs() const { return process_.has_value(); }
   ServerOptions options;  // of the next start
 
   void start();  // returns when it answers PONG and has loaded its data
@@ -76,7 +66,7 @@ class Server {
 
   std::string address_;
   const std::filesystem::path disk_;
-  int pid_ = -1;
+  std::optional<Process> process_;
   std::unique_ptr<BlockingClient> client_;
 };
 
