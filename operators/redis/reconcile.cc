@@ -435,6 +435,7 @@ Task<bool> keep_passwords(Pass* pass) {
     if (step.write->used != passwords.used) self.event("PasswordChanged", "nodes take the new password");
     known.read.reset();
   }
+  if (!step.done) known.asked.reset();
   co_return step.done;
 }
 
