@@ -80,6 +80,7 @@ TEST_F(Loaded, AManualFailoverAndAMovedSlotAreSurvived) {
   Server& replica = (*servers)[3];
   EXPECT_EQ(replica.cli({"cluster", "failover"}), "OK");
   EXPECT_TRUE(eventually([&] { return replica.cli({"role"}).starts_with("master"); }));
+  ASSERT_THAT(wait(), IsEmpty()) << "all agree who is a master";
   const std::size_t slot = slot_of_key("slot");
   std::string from, to;
   for (const NodeSeen& node : read_nodes(replica.cli({"cluster", "nodes"}))) {
@@ -96,11 +97,11 @@ TEST_F(Loaded, AManualFailoverAndAMovedSlotAreSurvived) {
   // Half of them, writers at work; then the rest.
   for (int i = 0; i < 10; ++i)
     for (const Answer& key : source.call({"CLUSTER", "GETKEYSINSLOT", std::to_string(slot), "100"}).items)
-      EXPECT_FALSE(source.call({"MIGRATE", target, "6379", key.text, "0", "1000"}).is_error());
+      ASSERT_FALSE(source.call({"MIGRATE", target, "6379", key.text, "0", "1000"}).is_error());
   EXPECT_TRUE(load.wait_for(200));
   while (source.call({"CLUSTER", "COUNTKEYSINSLOT", std::to_string(slot)}).integer > 0)
     for (const Answer& key : source.call({"CLUSTER", "GETKEYSINSLOT", std::to_string(slot), "100"}).items)
-      EXPECT_FALSE(source.call({"MIGRATE", target, "6379", key.text, "0", "1000"}).is_error());
+      ASSERT_FALSE(source.call({"MIGRATE", target, "6379", key.text, "0", "1000"}).is_error());
   slotted(to, "node", to);
   slotted(from, "node", to);
   EXPECT_TRUE(load.wait_for(200));
