@@ -1,7 +1,9 @@
 // Moves a quarter of all slots from three masters to a fourth, with its keys and under live traffic: our move_slots
 // against redis-cli, each on a fresh cluster of redis-servers, in one run. The traffic is a process apart; its
 // latencies count from when a request was due, so that one that was held up counts in full.
+// Then makes clusters of blank servers, ours against redis-cli --cluster create.
 //   redis_bench [keys] ["nothing moves"|kopper|"kopper in turn"|rebalance|reshard]…
+//   redis_bench form
 #include <algorithm>
 #include <chrono>
 #include <csignal>
@@ -22,9 +24,12 @@
 #include "kopper/rt/scope.h"
 #include "kopper/rt/signal.h"
 
+#include "operators/redis/act.h"
 #include "operators/redis/cluster_nodes.h"
 #include "operators/redis/connection.h"
+#include "operators/redis/decide.h"
 #include "operators/redis/move.h"
+#include "operators/redis/observe.h"
 #include "operators/redis/plan_slots.h"
 
 namespace redis {
@@ -37,7 +42,6 @@ namespace rt = kopper::rt;
 using namespace std::chrono_literals;
 
 constexpr std::size_t kMasters = 4;
-constexpr int kPipeline = 10;  // keys in a MIGRATE: the default of redis-cli
 constexpr int kClients = 8;
 constexpr auto kEvery = 4ms;  // a request of each client: 2,000 in a second
 
@@ -128,14 +132,14 @@ Task<std::shared_ptr<Connection>> open_soon(std::string address) {
   throw Error(Code::Timeout, address + ": redis-server does not listen");
 }
 
-// Three masters with all slots, a fourth without, and its replica, which we wait for and redis-cli does not.
-class Cluster {
+// Blank servers.
+class Servers {
  public:
-  explicit Cluster(std::size_t keys) {
+  explicit Servers(std::size_t size) {
     std::string pattern = std::filesystem::temp_directory_path() / "redis-bench-XXXXXX";
     folder_ = ::mkdtemp(pattern.data());
     static unsigned count = 0;
-    for (std::size_t i = 0; i <= kMasters; ++i) {
+    for (std::size_t i = 0; i < size; ++i) {
       const auto number = static_cast<unsigned>(::getpid()) * 64U + count++;
       addresses.push_back(fmt::format("127.{}.{}.{}", 112 + (number >> 16U) % 8, (number >> 8U) % 256, number % 256));
       const auto disk = folder_ + "/" + std::to_string(i);
@@ -159,21 +163,21 @@ class Cluster {
                    "no",
                    "--cluster-announce-ip",
                    addresses[i],
+                   "--repl-diskless-sync-delay",
+                   "0",
                    "--cluster-node-timeout",
                    "5000"};
       servers_.emplace_back(spec);
     }
     for (const auto& address : addresses) links.push_back(loop.run(open_soon(address)));
-    form();
-    fill(keys);
   }
-  ~Cluster() {
+  ~Servers() {
     links.clear();
     servers_.clear();
     std::filesystem::remove_all(folder_);
   }
-  Cluster(const Cluster&) = delete;
-  Cluster& operator=(const Cluster&) = delete;
+  Servers(const Servers&) = delete;
+  Servers& operator=(const Servers&) = delete;
 
   Reply at(std::size_t index, Words words) {
     auto reply = loop.run(links[index]->call(std::move(words), 60s));
@@ -196,7 +200,6 @@ class Cluster {
   std::vector<std::string> addresses;
   std::vector<std::shared_ptr<Connection>> links;
 
- private:
   template <class Holds>
   void wait_until(Holds holds) {
     for (int tries = 0; tries < 3000; ++tries) {
@@ -206,6 +209,20 @@ class Cluster {
     throw Error(Code::Timeout, "the cluster does not get ready");
   }
 
+ private:
+  std::string folder_;
+  std::vector<rt::Process> servers_;
+};
+
+// Three masters with all slots, a fourth without, and its replica, which we wait for and redis-cli does not.
+class Cluster : public Servers {
+ public:
+  explicit Cluster(std::size_t keys) : Servers(kMasters + 1) {
+    form();
+    fill(keys);
+  }
+
+ private:
   void form() {
     const auto all = links.size();
     for (std::size_t i = 0; i < all; ++i) at(i, {"CLUSTER", "SET-CONFIG-EPOCH", std::to_string(i + 1)});
@@ -242,15 +259,12 @@ class Cluster {
     for (const auto& reply : replies)
       if (reply.is_error()) throw Error(Code::Internal, reply.text);
   }
-
-  std::string folder_;
-  std::vector<rt::Process> servers_;
 };
 
 // ---- the contenders ------------------------------------------------------------------------------------------------
 
 // The pairs of masters at the same time, as the operator does, or one after the other.
-void by_kopper(Cluster& cluster, bool in_turn) {
+void by_kopper(Cluster& cluster, int pipeline, bool in_turn) {
   std::vector<Holding> masters;
   std::vector<Party> parties;
   const auto nodes = cluster.loop.run(nodes_at(cluster.addresses[0]));
@@ -266,7 +280,7 @@ void by_kopper(Cluster& cluster, bool in_turn) {
   std::vector<Moved> progress(moves.size());
   std::vector<Task<>> tasks;
   MoveOptions options;
-  options.keys_a_migrate = kPipeline;
+  options.keys_a_migrate = static_cast<std::size_t>(pipeline);
   for (std::size_t i = 0; i < moves.size(); ++i)
     tasks.push_back(
         move_slots(party(moves[i].from), party(moves[i].to), parties, moves[i].slots, options, &progress[i]));
@@ -279,7 +293,7 @@ void by_kopper(Cluster& cluster, bool in_turn) {
     if (!moved.trouble.empty()) throw Error(Code::Internal, moved.trouble);
 }
 
-void by_redis_cli(Cluster& cluster, std::vector<std::string> words) {
+void by_redis_cli(Servers& cluster, std::vector<std::string> words) {
   rt::ProcessSpec spec;
   spec.argv = {"redis-cli", "--cluster"};
   spec.argv.insert(spec.argv.end(), words.begin(), words.end());
@@ -287,11 +301,11 @@ void by_redis_cli(Cluster& cluster, std::vector<std::string> words) {
   if (!result.status.ok()) throw Error(Code::Internal, "redis-cli: " + result.out + result.err);
 }
 
-void run_one(const std::string& name, Cluster& cluster) {
+void run_one(const std::string& name, int keys_a_migrate, Cluster& cluster) {
   const auto where = cluster.addresses[0] + ":6379";
-  const auto pipeline = std::to_string(kPipeline);
+  const auto pipeline = std::to_string(keys_a_migrate);
   if (name == "kopper" || name == "kopper in turn") {
-    by_kopper(cluster, name != "kopper");
+    by_kopper(cluster, keys_a_migrate, name != "kopper");
   } else if (name == "rebalance") {
     by_redis_cli(cluster, {"rebalance", where, "--cluster-use-empty-masters", "--cluster-pipeline", pipeline});
   } else if (name == "reshard") {
@@ -300,6 +314,52 @@ void run_one(const std::string& name, Cluster& cluster) {
   } else {  // nothing moves
     cluster.loop.run(rt::sleep(10s));
   }
+}
+
+// ---- making clusters -----------------------------------------------------------------------------------------------
+
+// What the operator does with pods that have just started.
+void form_by_kopper(Servers& servers) {
+  Links links;
+  Wanted wanted;
+  wanted.replicas = wanted.pods = static_cast<int>(servers.addresses.size());
+  std::vector<PodFacts> pods(servers.addresses.size());
+  for (std::size_t i = 0; i < pods.size(); ++i) {
+    pods[i].name = std::to_string(i);
+    pods[i].ordinal = static_cast<int>(i);
+    pods[i].address = servers.addresses[i];
+    pods[i].ready = true;
+  }
+  while (true) {
+    const auto model = servers.loop.run(observe(links, pods, false));
+    const auto decision = decide(*model, wanted);
+    if (decision.calm) return;
+    (void)servers.loop.run(act(links, model, decision, ActOptions()));
+    servers.loop.run(rt::sleep(100ms));
+  }
+}
+
+void form_by_redis_cli(Servers& servers) {
+  std::vector<std::string> words = {"create"};
+  for (const auto& address : servers.addresses) words.push_back(address + ":6379");
+  words.insert(words.end(), {"--cluster-replicas", "1", "--cluster-yes"});
+  by_redis_cli(servers, words);
+}
+
+// Until every node says ok, and every replica has its master's data.
+double time_to_form(std::size_t size, bool ours) {
+  Servers servers(size);
+  const auto begin = rt::Loop::current().now();
+  ours ? form_by_kopper(servers) : form_by_redis_cli(servers);
+  servers.wait_until([&] {
+    for (std::size_t i = 0; i < size; ++i) {
+      if (!servers.at(i, {"CLUSTER", "INFO"}).text.contains("cluster_state:ok")) return false;
+      const auto replication = servers.at(i, {"INFO", "replication"}).text;
+      if (replication.contains("role:slave") && !replication.contains("master_link_status:up")) return false;
+    }
+    return true;
+  });
+  return std::chrono::duration<double>(rt::Loop::current().now() - begin).count();
 }
 
 // ---- the table -----------------------------------------------------------------------------------------------------
@@ -319,7 +379,7 @@ struct Result {
   }
 };
 
-Result measure(const std::string& name, std::size_t keys) {
+Result measure(const std::string& name, int pipeline, std::size_t keys) {
   Cluster cluster(keys);
   const auto file = std::string(std::filesystem::temp_directory_path() / fmt::format("redis-bench-{}", ::getpid()));
   rt::ProcessSpec spec;
@@ -337,7 +397,7 @@ Result measure(const std::string& name, std::size_t keys) {
   result.name = name;
   const auto cpu = cluster.cpu();
   const auto begin = rt::Loop::current().now();
-  run_one(name, cluster);
+  run_one(name, pipeline, cluster);
   const auto end = rt::Loop::current().now();
   result.cpu = cluster.cpu() - cpu;
   cluster.loop.run(rt::sleep(500ms));
@@ -385,13 +445,25 @@ int bench(std::vector<std::string> words) {
     keys = std::stoul(words[0]);
     words.erase(words.begin());
   }
-  if (words.empty()) words = {"nothing moves", "kopper", "kopper in turn", "rebalance", "reshard"};
-  std::vector<Result> results;
-  for (const auto& name : words) {
-    results.push_back(measure(name, keys));
-    std::cerr << fmt::format("{}: {:.1f} s\n", name, results.back().seconds);
+  const bool all = words.empty();
+  if (all) words = {"nothing moves", "kopper", "kopper in turn", "rebalance", "reshard"};
+  for (const int pipeline : {10, 100}) {  // the default of redis-cli, and what a RedisCluster of many keys says
+    if (words[0] == "form") break;
+    std::vector<Result> results;
+    for (const auto& name : words) {
+      results.push_back(measure(name, pipeline, keys));
+      std::cerr << fmt::format("{}, {} keys a MIGRATE: {:.1f} s\n", name, pipeline, results.back().seconds);
+    }
+    std::cout << fmt::format("\n{} keys a MIGRATE\n", pipeline);
+    print(results);
   }
-  print(results);
+  if (!all && words[0] != "form") return 0;
+  std::cout << "\n| making a cluster of | kopper s | redis-cli s | x |\n|---:|---:|---:|---:|\n";
+  for (const std::size_t size : {std::size_t{6}, std::size_t{60}}) {
+    const auto ours = time_to_form(size, true);
+    const auto theirs = time_to_form(size, false);
+    std::cout << fmt::format("| {} | {:.1f} | {:.1f} | {:.1f} |\n", size, ours, theirs, theirs / ours);
+  }
   return 0;
 }
 

@@ -61,9 +61,9 @@ class Decider {
 
   Decision run() {
     out_.serves = serves();
-    constexpr std::array kSteps = {&Decider::make_pods,     &Decider::hand_over, &Decider::introduce, &Decider::form,
-                                   &Decider::mend_slots,    &Decider::cover,     &Decider::attach,    &Decider::forget,
-                                   &Decider::wait_for_calm, &Decider::grow,      &Decider::fill,      &Decider::shrink,
+    constexpr std::array kSteps = {&Decider::make_pods,     &Decider::hand_over, &Decider::form,   &Decider::introduce,
+                                   &Decider::mend_slots,    &Decider::cover,     &Decider::attach, &Decider::forget,
+                                   &Decider::wait_for_calm, &Decider::grow,      &Decider::fill,   &Decider::shrink,
                                    &Decider::roll,          &Decider::even_out};
     for (const auto step : kSteps) {
       if ((this->*step)()) return std::move(out_);
@@ -86,6 +86,8 @@ class Decider {
   // A node of another cluster: nobody of ours knows it, and it knows nobody of ours.
   bool is_foreign(const Node& node) const {
     if (node.is_blank() || here_.size() == 1) return false;
+    // All are here, know nobody else and claim different slots: none can take anything from another.
+    if (all_here() && model_.ghosts.empty() && model_.disputed.empty()) return false;
     return std::ranges::none_of(here_, [&](const Node* other) {
       return other != &node && (other->view_of(node.id) != nullptr || node.view_of(other->id) != nullptr);
     });
@@ -203,17 +205,6 @@ class Decider {
 
   // All who are here know each other, where they are now.
   bool introduce() {
-    const bool fresh = model_.held.empty();
-    if (fresh && !all_here()) return false;
-    if (fresh && std::ranges::all_of(ours_, &Node::is_blank)) {
-      // Epochs that differ from the start spare the nodes from settling it between them.
-      for (const auto* node : ours_) {
-        if (node->self().config_epoch == 0) {
-          tell(*node, {"CLUSTER", "SET-CONFIG-EPOCH", std::to_string(node->pod.ordinal + 1)}, {"ERR"});
-        }
-      }
-      if (!out_.commands.empty()) return wait("the nodes get their epochs");
-    }
     std::set<std::string> strangers;
     for (const auto* node : ours_) {
       for (const auto* other : ours_) {
@@ -233,7 +224,7 @@ class Decider {
   // Is to be removed, and has nothing that anybody needs.
   bool is_leaving(const Node& node) const { return is_shrinking() && is_victim(node) && !owns(node); }
 
-  // Nobody has a slot: a new cluster.
+  // Nobody has a slot: a new cluster. Slots come before introductions, which then tell everybody about them.
   bool form() {
     if (!model_.held.empty()) return false;
     out_.phase = Phase::Creating;
@@ -249,11 +240,13 @@ class Decider {
     if (std::ranges::any_of(here_, [](const Node* node) { return node->keys > 0; })) {
       return failed("SlotsUncovered", "no slot has an owner, but there are keys: nothing is touched");
     }
-    const auto masters = planned_masters();
-    for (std::size_t i = 0; i < masters.size(); ++i) {
-      const auto cut = [&](std::size_t at) { return (at * kSlots + masters.size() / 2) / masters.size(); };
-      add_slots(*masters[i], SlotSet::range(cut(i), cut(i + 1) - 1));
+    for (const auto* node : ours_) {
+      // Epochs that differ from the start spare the nodes from settling it between them.
+      if (node->is_blank() && node->self().config_epoch == 0) {
+        tell(*node, {"CLUSTER", "SET-CONFIG-EPOCH", std::to_string(node->pod.ordinal + 1)}, {"ERR"});
+      }
     }
+    add_even_slots(SlotSet::all());
     out_.message = "the slots are given to the masters";
     return true;
   }
@@ -294,12 +287,17 @@ class Decider {
 
   // The rest of the slots of a cluster that was just being made.
   bool form_rest() {
+    add_even_slots(model_.unowned);
+    return wait("the slots are given to the masters");
+  }
+
+  // Each master gets those of its even share that are free.
+  void add_even_slots(const SlotSet& free) {
     const auto masters = planned_masters();
     for (std::size_t i = 0; i < masters.size(); ++i) {
       const auto cut = [&](std::size_t at) { return (at * kSlots + masters.size() / 2) / masters.size(); };
-      add_slots(*masters[i], SlotSet::range(cut(i), cut(i + 1) - 1) & model_.unowned);
+      add_slots(*masters[i], SlotSet::range(cut(i), cut(i + 1) - 1) & free);
     }
-    return wait("the slots are given to the masters");
   }
 
   // The owner's data is gone for good, and the user said that this is all right.
