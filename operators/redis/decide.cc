@@ -61,10 +61,10 @@ class Decider {
 
   Decision run() {
     out_.serves = serves();
-    constexpr std::array kSteps = {&Decider::make_pods,     &Decider::hand_over, &Decider::form,   &Decider::introduce,
-                                   &Decider::mend_slots,    &Decider::cover,     &Decider::attach, &Decider::forget,
-                                   &Decider::wait_for_calm, &Decider::grow,      &Decider::fill,   &Decider::shrink,
-                                   &Decider::roll,          &Decider::even_out};
+    constexpr std::array kSteps = {
+        &Decider::make_pods, &Decider::hand_over, &Decider::form,   &Decider::introduce, &Decider::mend_slots,
+        &Decider::remind,    &Decider::cover,     &Decider::attach, &Decider::forget,    &Decider::wait_for_calm,
+        &Decider::grow,      &Decider::fill,      &Decider::shrink, &Decider::roll,      &Decider::even_out};
     for (const auto step : kSteps) {
       if ((this->*step)()) return std::move(out_);
     }
@@ -264,6 +264,27 @@ class Decider {
     }
     for (const auto& one : out_.moves) out_.to_move += one.slots.size();
     return wait("open slots are brought to an end");
+  }
+
+  // Slots that a master does not claim, though all others take it for the owner: its claim was lost on the way between
+  // nodes whose epochs changed at the same time.
+  bool remind() {
+    for (const auto* master : owners()) {
+      SlotSet slots = model_.unowned;
+      for (const auto* other : ours_) {
+        if (slots.empty()) break;
+        if (other == master || other->is_blank() || is_leaving(*other)) continue;
+        const auto* line = other->view_of(master->id);
+        slots &= line == nullptr ? SlotSet() : line->slots;
+      }
+      for (const auto slot : slots.slots()) {
+        tell(*master, {"CLUSTER", "SETSLOT", std::to_string(slot), "NODE", master->id});
+      }
+      if (slots.empty()) continue;
+      tell(*master, {"CLUSTER", "BUMPEPOCH"});
+      out_.notes.push_back(fmt::format("{} did not know that it owns slots {}", name(*master), list_of(slots)));
+    }
+    return !out_.commands.empty() && wait("masters are told which slots they own");
   }
 
   // Slots without an owner, or whose owner is gone.

@@ -137,6 +137,17 @@ TEST(Decide, TheReplicaOfAReceiverThatDiedKeepsItsKeys) {
   for (const auto& command : decision.commands) EXPECT_NE(command.node, "r3") << command.words.at(1);
 }
 
+TEST(Decide, AnOwnerThatDoesNotKnowIsTold) {
+  auto nodes = a_cluster();
+  line_of(by_id(nodes, "m2"), "m2").slots.erase(11242);
+  const auto decision = decide(nodes, wanted(6, 6));
+  EXPECT_THAT(decision.commands, ElementsAre(Command{"m2", {"CLUSTER", "SETSLOT", "11242", "NODE", "m2"}},
+                                             Command{"m2", {"CLUSTER", "BUMPEPOCH"}}));
+  line_of(by_id(nodes, "r0"), "m2").slots.erase(11242);
+  by_id(nodes, "m0").keys = 1;  // there is something to lose
+  expect_hands_off(decide(nodes, wanted(6, 6)));
+}
+
 TEST(Decide, AMovedNodeIsIntroducedAgain) {
   auto nodes = a_cluster();
   by_id(nodes, "r2").pod.address = "10.0.9.9";
