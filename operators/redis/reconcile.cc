@@ -1,11 +1,8 @@
-#include <algorithm>
-#include <charconv>
 #include <chrono>
 #include <map>
 #include <memory>
 #include <optional>
 #include <string>
-#include <string_view>
 #include <utility>
 #include <vector>
 
@@ -20,8 +17,11 @@
 #include "apply_settings.h"
 #include "decide.h"
 #include "desired.h"
+#include "finalize.h"
+#include "inputs.h"
 #include "observe.h"
 #include "redis.h"
+#include "report.h"
 #include "status.h"
 #include "types.h"
 #include "validate.h"
@@ -43,17 +43,6 @@ constexpr auto kCalm = 5s;           // Redis tells nobody when a node fails
 constexpr auto kHiddenLook = 10min;  // how often keys are looked for where nobody finds them
 constexpr auto kReadAgain = 2s;      // ConfigMaps and Secrets, which are not watched
 constexpr auto kCompareAgain = 30s;  // settings of nodes
-
-constexpr std::string_view kPlanAnnotation = "redis.middleware.hc.cn/slot-plan";
-
-// What a pass needs besides the spec, read from the API server now and then.
-struct Read {
-  kopper::rt::TimePoint at;
-  std::string settings;   // the user's redis.conf
-  Passwords passwords;    // `used` is what pods start with
-  bool rendered = false;  // there is a Secret that they start with
-  std::string ca;         // of TLS
-};
 
 // What is kept of a cluster between two passes: only what spares work.
 struct Known {
@@ -77,149 +66,6 @@ struct Shared {
     return known;
   }
 };
-
-// "demo-12" of "demo": 12.
-std::optional<int> ordinal_of(std::string_view pod, std::string_view set) {
-  if (!pod.starts_with(set) || pod.size() <= set.size() + 1 || pod[set.size()] != '-') return std::nullopt;
-  pod.remove_prefix(set.size() + 1);
-  int out = 0;
-  const auto [stop, error] = std::from_chars(pod.data(), pod.data() + pod.size(), out);
-  if (error != std::errc() || stop != pod.data() + pod.size()) return std::nullopt;
-  return out;
-}
-
-std::string label(const kopper::ObjectMeta& metadata, std::string_view name) {
-  const auto found = metadata.labels.find(std::string(name));
-  return found == metadata.labels.end() ? std::string() : found->second;
-}
-
-bool is_up_to_date(const StatefulSet& set) { return set.status.observedGeneration >= set.metadata.generation; }
-
-std::vector<PodFacts> facts_of(const Self& self, const StatefulSet& set) {
-  std::vector<PodFacts> out;
-  kopper::Labels labels{{"app", self->metadata.name}};
-  for (const auto& pod : self.list<kopper::Pod>(labels)) {
-    const auto ordinal = ordinal_of(pod->metadata.name, set.metadata.name);
-    if (!ordinal || !kopper::api::is_controlled_by(pod->metadata, set.metadata.uid)) continue;
-    PodFacts facts;
-    facts.name = pod->metadata.name;
-    facts.ordinal = *ordinal;
-    facts.address = pod->status.podIP;
-    facts.host = pod->spec.nodeName;
-    facts.host_address = pod->status.hostIP;
-    if (const auto node = self.find<kopper::api::corev1::Node>(kopper::Key("", facts.host))) {
-      facts.zone = label(node->metadata, "topology.kubernetes.io/zone");
-    }
-    facts.ready = kopper::api::is_ready(*pod);
-    facts.terminating = pod->metadata.deletionTimestamp.is_set();
-    // An older revision that the controller did not look at yet says nothing.
-    facts.outdated = is_up_to_date(set) && !set.status.updateRevision.empty() &&
-                     label(pod->metadata, "controller-revision-hash") != set.status.updateRevision;
-    out.push_back(std::move(facts));
-  }
-  return out;
-}
-
-// ---- the plan of AssignReceive, on the StatefulSet
-
-std::vector<Planned> plan_of(const StatefulSet& set) {
-  std::vector<Planned> out;
-  const auto found = set.metadata.annotations.find(std::string(kPlanAnnotation));
-  if (found == set.metadata.annotations.end()) return out;
-  // "id=0-99 200;id=300"
-  std::string_view text = found->second;
-  while (!text.empty()) {
-    const auto end = text.find(';');
-    const auto part = text.substr(0, end);
-    text = end == text.npos ? std::string_view() : text.substr(end + 1);
-    const auto equals = part.find('=');
-    const auto slots = equals == part.npos ? std::nullopt : SlotSet::parse(part.substr(equals + 1));
-    if (slots) out.push_back({std::string(part.substr(0, equals)), *slots});
-  }
-  return out;
-}
-
-kopper::json::Value plan_patch(const std::vector<Planned>& plan) {
-  std::string text;
-  for (const auto& part : plan) text += fmt::format("{}{}={}", text.empty() ? "" : ";", part.to, part.slots.str());
-  kopper::json::Value patch;
-  auto& annotation = patch["metadata"]["annotations"][std::string(kPlanAnnotation)];
-  if (!plan.empty()) annotation = std::move(text);
-  return patch;
-}
-
-Wanted wanted_of(const RedisCluster& cluster, const StatefulSet* set) {
-  const auto& spec = cluster.spec;
-  Wanted out;
-  out.replicas = spec.replicas;
-  out.replicas_each = spec.replicasPerMaster;
-  out.pods = set == nullptr ? 0 : set->spec.replicas.value_or(0);
-  out.assigns = spec.updateStrategy.type == "AssignReceive";
-  for (const auto& strategy : spec.updateStrategy.assignStrategies) {
-    out.assignments.push_back({static_cast<std::size_t>(strategy.slots), ids_of(strategy.fromReplicas)});
-  }
-  if (set != nullptr) out.plan = plan_of(*set);
-  out.accept_loss = spec.dataLossPolicy == "AcceptLoss";
-  const auto& update = spec.pod.front().updateStrategy;
-  out.rolls = update.type != "OnDelete";
-  if (update.rollingUpdate) out.partition = update.rollingUpdate->partition.value_or(0);
-  const auto& phase = cluster.status.phase;
-  out.was_running = !phase.empty() && phase != "Creating" && phase != "None";
-  out.was_upgrading = phase == "Upgrading";
-  return out;
-}
-
-// ---- what is read
-
-kopper::Error missing(std::string field, std::string_view kind, std::string_view name) {
-  kopper::Error error(kopper::Code::NotFound, fmt::format("{}: there is no {} {}", field, kind, name));
-  error.reason = fmt::format("{}Missing", kind);
-  return error;
-}
-
-Task<Read> read_inputs(Self self) {
-  Read out;
-  out.at = kopper::rt::Loop::current().now();
-  const auto& spec = self->spec;
-  const auto& ns = self->metadata.namespace_;
-  if (const auto& name = spec.pod.front().configmap; !name.empty()) {
-    const auto found = co_await self.live<kopper::ConfigMap>().find(kopper::Key(ns, name));
-    if (!found) throw missing("spec.pod[0].configmap", "ConfigMap", name);
-    out.settings = settings_of(*found);
-  }
-  if (spec.auth) {
-    const auto found = co_await self.live<kopper::Secret>().find(kopper::Key(ns, spec.auth->secretName));
-    if (!found) throw missing("spec.auth.secretName", "Secret", spec.auth->secretName);
-    out.passwords.wanted = password_of(*found);
-    if (out.passwords.wanted.empty())
-      throw missing("spec.auth.secretName", "password in Secret", spec.auth->secretName);
-  }
-  if (spec.tls) {
-    const auto found = co_await self.live<kopper::Secret>().find(kopper::Key(ns, spec.tls->secretName));
-    if (!found) throw missing("spec.tls.secretName", "Secret", spec.tls->secretName);
-    const auto ca = found->data.find("ca.crt");
-    if (ca == found->data.end()) throw missing("spec.tls.secretName", "ca.crt in Secret", spec.tls->secretName);
-    out.ca = ca->second.data;
-  }
-  const auto rendered = co_await self.live<kopper::Secret>().find(kopper::Key(ns, auth_name(*self)));
-  out.rendered = rendered.has_value();
-  out.passwords.used = rendered ? password_of(*rendered) : out.passwords.wanted;
-  if (rendered) out.passwords.previous = previous_of(*rendered);
-  co_return out;
-}
-
-Access access_of(const RedisCluster& cluster, const Read& read) {
-  Access out;
-  out.passwords = read.passwords.known();
-  if (cluster.spec.tls) {
-    kopper::rt::TlsClientOptions options;
-    options.ca_pem = read.ca;
-    out.tls = kopper::rt::TlsContext::client(options);
-    out.tls_version = kopper::fingerprint(read.ca);
-    out.tls_name = fmt::format("{}.{}.svc.cluster.local", cluster.metadata.name, cluster.metadata.namespace_);
-  }
-  return out;
-}
 
 // ---- one pass
 
@@ -279,51 +125,6 @@ Task<> apply_objects(Self self, Desired desired, kopper::ChildOptions options) {
     co_await self.remove<PodDisruptionBudget>(self->metadata.name);
   }
   co_await self.apply(desired.set, options);
-}
-
-void tell_people(const Self& self, const Decision& decision, const RedisClusterStatus& status) {
-  if (self->status.phase != status.phase) {
-    const auto message = status.reason.empty() ? fmt::format("{} pods", status.replicas) : status.reason;
-    if (status.phase == "Failed") {
-      self.warning("Failed", "{}", message);
-    } else {
-      self.event(status.phase, "{}", message);
-    }
-  }
-  const auto* before = find_condition(self->status, "Degraded");
-  if (!decision.degraded.empty() && status.phase != "Failed" &&
-      (before == nullptr || before->reason != decision.degraded)) {
-    self.warning(decision.degraded, "{}", decision.message);
-  }
-}
-
-void measure(const Self& self, const Model& model, const Decision& decision) {
-  auto& metrics = self.run().cluster().metrics;
-  const kopper::metrics::Labels labels{{"namespace", self.key().namespace_}, {"name", self.key().name}};
-  metrics.gauge("kopper_redis_cluster_ready", "Whether every slot is served", labels).set(decision.serves ? 1 : 0);
-  metrics.gauge("kopper_redis_masters", "Nodes that own slots", labels).set(static_cast<double>(model.held.size()));
-  metrics.gauge("kopper_redis_slots_covered", "Slots that have an owner", labels)
-      .set(static_cast<double>(kSlots - model.unowned.size()));
-  metrics.gauge("kopper_redis_slots_to_move", "Slots that are still to move", labels)
-      .set(static_cast<double>(decision.to_move));
-  double answering = 0;
-  for (const auto& node : model.nodes) answering += node.answers() ? 1 : 0;
-  metrics.gauge("kopper_redis_nodes_answering", "Nodes that answer", labels).set(answering);
-}
-
-void count(const Self& self, const Decision& decision, const Acted& acted) {
-  auto& metrics = self.run().cluster().metrics;
-  const kopper::metrics::Labels labels{{"namespace", self.key().namespace_}, {"name", self.key().name}};
-  const auto add = [&](std::string_view name, std::string_view help, double by) {
-    metrics.counter(name, help, labels).inc(by);
-  };
-  add("kopper_redis_slots_moved_total", "Slots moved to another master", static_cast<double>(acted.slots));
-  add("kopper_redis_keys_moved_total", "Keys moved to another master", static_cast<double>(acted.keys));
-  add("kopper_redis_failovers_total", "Failovers that the operator asked for", static_cast<double>(acted.failovers));
-  add("kopper_redis_commands_total", "Commands that changed the cluster", static_cast<double>(acted.commands));
-  add("kopper_redis_troubles_total", "Things that did not go as they should",
-      static_cast<double>(acted.troubles.size()));
-  add("kopper_redis_pods_replaced_total", "Pods deleted to be made anew", decision.replace_pod.empty() ? 0 : 1);
 }
 
 // Of pods that are no longer wanted, and of those that need more room.
@@ -521,58 +322,6 @@ Task<Next> reconcile(Self self, std::shared_ptr<Shared> shared) {
     co_await self.set_status(refused(*self, kopper::api::reason_of(*failed), failed->what(), self.run().now()));
   }
   throw *failed;
-}
-
-// ---- the end
-
-Task<bool> let_go(Self self) {
-  kopper::json::Value patch;
-  patch["metadata"]["ownerReferences"] = kopper::json::Array();
-  const auto wants = desired(*self, Inputs());
-  const auto set = self.find<StatefulSet>(self->metadata.name);
-  const auto service = self.find<kopper::Service>(self->metadata.name);
-  const auto settings =
-      co_await self.live<kopper::ConfigMap>().find(kopper::Key(self.key().namespace_, settings_name(*self)));
-  const auto auth = co_await self.live<kopper::Secret>().find(kopper::Key(self.key().namespace_, auth_name(*self)));
-  const auto budget = self.find<PodDisruptionBudget>(self->metadata.name);
-  if (set) co_await self.patch(*set, patch);
-  if (service) co_await self.patch(*service, patch);
-  if (settings) co_await self.patch(*settings, patch);
-  if (auth) co_await self.patch(*auth, patch);
-  if (budget) co_await self.patch(*budget, patch);
-  co_return true;
-}
-
-Task<> remove_claims(Self self) {
-  kopper::client::ListOptions options;
-  options.namespace_ = self.key().namespace_;
-  options.label_selector = "app=" + self->metadata.name;
-  const auto claims = co_await self.live<kopper::PersistentVolumeClaim>().list(options);
-  for (const auto& claim : claims.items) {
-    if (claim.metadata.name.starts_with("data-" + self->metadata.name + "-")) co_await self.remove(claim);
-  }
-}
-
-Task<Next> finalize(Self self) {
-  const auto& how = self->spec.finalizers;
-  const auto set = self.find<StatefulSet>(self->metadata.name);
-  if (how == "orphan") {
-    co_await let_go(self);
-    co_return Next::wait();
-  }
-  const bool claims = self->spec.storage && self->spec.storage->retain == "Delete";
-  if (how == "foreground") {
-    if (self->status.phase != "Deleting") {
-      auto status = self->status;
-      status.phase = "Deleting";
-      co_await self.set_status(std::move(status));
-    }
-    if (set && !set->metadata.deletionTimestamp.is_set()) co_await self.remove(*set);
-    kopper::Labels labels{{"app", self->metadata.name}};
-    if (set || !self.list<kopper::Pod>(labels).empty()) co_return Next::in(kAnxious);
-  }
-  if (claims) co_await remove_claims(self);
-  co_return Next::wait();
 }
 
 // Pods belong to the StatefulSet, which has the cluster's name.
