@@ -176,6 +176,14 @@ class Decider {
     if (words.size() > 2) tell(node, std::move(words), {"ERR Slot"});
   }
 
+  // Of a node that owns nothing, and whose data its master has. RESET empties the memory only: from a disk that is used
+  // again later, old keys would come back, and claim slots.
+  void clear(const Node& node) {
+    tell(node, {"CLUSTER", "RESET", "HARD"});
+    tell(node, {"SAVE"}, {"ERR"});
+    tell(node, {"BGREWRITEAOF"}, {"ERR"});
+  }
+
   void replicate(const Node& node, const Node& master) {
     // It may not have heard of its master yet.
     tell(node, {"CLUSTER", "REPLICATE", master.id}, {"ERR Unknown node"});
@@ -374,13 +382,23 @@ class Decider {
       seat.host = node->pod.host;
       seat.zone = node->pod.zone;
       seat.owns = (owns(*node) && !is_drained(*node)) || takes_over(*node);
-      if (!node->is_master()) {
+      if (!node->is_master() && !is_spare(*node)) {
         const auto* master = final_master(*node);
         if (master != nullptr) seat.follows = master->pod.ordinal;
       }
       seats.push_back(std::move(seat));
     }
     return lay_out(seats, wanted_masters(), wanted_.replicas_each);
+  }
+
+  // A replica more than its master needs, while masters are wanted: what a drain leaves that was called off.
+  bool is_spare(const Node& node) const {
+    if (is_shrinking() || static_cast<int>(owners().size()) >= wanted_masters()) return false;
+    int before = 0;
+    for (const auto* replica : model_.replicas_of(node.master_id())) {
+      if (replica->pod.ordinal < node.pod.ordinal) ++before;
+    }
+    return before >= wanted_.replicas_each;
   }
 
   // Will be a master, because its own goes and the shard stays.
@@ -562,6 +580,10 @@ class Decider {
       if (!owns(*node)) empty.push_back(node);
     }
     if (empty.empty()) return false;
+    for (const auto* node : empty) {
+      if (!node->is_master()) clear(*node);
+    }
+    if (!out_.commands.empty()) return wait("a replica that is not needed becomes a master");
     if (!wanted_.assigns) return move(balance(holdings(masters)), "slots move to new masters");
     const auto plan = assign(holdings(owners()), holdings(empty), wanted_.assignments);
     if (!plan) {
@@ -690,13 +712,10 @@ class Decider {
       }
     }
     if (known) return scaling("pods that go are forgotten by those that stay");
-    // RESET empties the memory only. On a disk that is used again later, old keys would come back, and claim slots.
     for (const auto* victim : victims) {
       if (!victim->is_blank()) {
-        tell(*victim, {"CLUSTER", "RESET", "HARD"});
-        tell(*victim, {"SAVE"}, {"ERR"});
-      }
-      if (!victim->is_blank() || (victim->log_size > kEmptyLog && !victim->rewriting)) {
+        clear(*victim);
+      } else if (victim->log_size > kEmptyLog && !victim->rewriting) {
         tell(*victim, {"BGREWRITEAOF"}, {"ERR"});
       }
     }

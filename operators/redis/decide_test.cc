@@ -496,6 +496,19 @@ TEST_P(DecideLife, IsMadeGrowsMovesShrinks) {
   settle(6);
 }
 
+// The pods are still there, but as replicas, when somebody wants them as they were.
+TEST_P(DecideLife, ADrainThatIsCalledOffIsUndone) {
+  settle(8);
+  for (int i = 0; i < 3 + static_cast<int>(GetParam() % 4); ++i) {
+    want_.replicas = 6;
+    want_.pods = 8;
+    const auto model = cluster_.look();
+    const auto decision = redis::decide(model, want_);
+    if (decision.pods == 8) cluster_.act(decision, 100);
+  }
+  settle(8);
+}
+
 TEST_P(DecideLife, AssignsExactly) {
   settle(6);
   std::vector<std::string> masters;
