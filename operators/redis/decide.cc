@@ -21,7 +21,7 @@ constexpr std::int64_t kLinkPatienceSeconds = 10;
 // More than what an append-only file without keys has, in bytes.
 constexpr std::int64_t kEmptyLog = 4096;
 
-std::string port_text() { return "6379"; }
+constexpr const char* kPortText = "6379";
 
 // "16384 slots: 0-5460 …", not longer than people read.
 std::string list_of(const SlotSet& slots) {
@@ -222,7 +222,7 @@ class Decider {
         if (knows(*node, *other) && knows(*other, *node)) continue;
         strangers.insert(name(*other));
         if (is_meeting(*node, *other)) continue;
-        tell(*node, {"CLUSTER", "MEET", other->pod.address, port_text()});
+        tell(*node, {"CLUSTER", "MEET", other->pod.address, kPortText});
       }
     }
     if (strangers.empty()) return false;

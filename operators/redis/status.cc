@@ -5,6 +5,8 @@
 
 #include <fmt/format.h>
 
+#include "desired.h"
+
 namespace redis {
 
 namespace {
@@ -59,10 +61,9 @@ std::pair<std::string, std::string> trouble_of(const Node& node, const Model& mo
 
 NodeCondition entry_of(const RedisCluster& cluster, const Node& node, const Model& model) {
   NodeCondition out;
-  const auto& metadata = cluster.metadata;
   out.name = node.pod.name;
   out.instance = node.pod.address.empty() ? "" : node.pod.address + ":6379";
-  out.domainName = fmt::format("{}.{}.{}.svc.cluster.local", out.name, metadata.name, metadata.namespace_);
+  out.domainName = domain_name(cluster, out.name);
   out.hostname = node.pod.host;
   out.hostIP = node.pod.host_address;
   out.status = "True";
